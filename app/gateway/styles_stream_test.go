@@ -247,14 +247,14 @@ func eachWayOfCase(t *testing.T, first bool, all *bench, test func(b *bench, cli
 	eachPairOfCase(t, " stream", first, all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, true) })
 }
 
-// eachPairOfCase runs the first case of a table in every pair of styles. Each other case runs in four pairs, in which every style is
-// once that of the client and once that of the upstream: how a style is read and written does not depend on the other one, and
-// app/dialect tests it in depth.
+// eachPairOfCase runs the first case of a table in every pair of styles. Each other case runs in eight pairs: every style passed
+// through, and four translations in which every style is once that of the client and once that of the upstream. How a style is read and
+// written does not depend on the other one, and app/dialect tests it in depth.
 func eachPairOfCase(t *testing.T, kind string, first bool, all *bench, test func(b *bench, client, upstream llm.Style)) {
 	styles := llm.Styles()
 	for i, client := range styles {
 		for j, upstream := range styles {
-			if first || j == (i+1)%len(styles) {
+			if first || j == i || j == (i+1)%len(styles) {
 				t.Run(string(client)+" on "+string(upstream)+kind, func(t *testing.T) { test(all.fresh(t), client, upstream) })
 			}
 		}

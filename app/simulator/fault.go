@@ -189,14 +189,17 @@ var directives = map[string]func(f *fault, v string) error{
 	// Only videos and assets know these.
 	"on": words(func(f *fault) *[]string { return &f.on }, onCreate, onStatus, onContent, onCancel, onList, onRemix,
 		onAssetCreate, onAssetGet, onAssetList, onAssetDelete),
-	"content":        oneOf(func(f *fault) *string { return &f.content }, "short", "empty", "slow", "html", "wrong-type"),
-	"late-create":    flag(func(f *fault) *bool { return &f.late }),
-	"render":         setRender,
-	"fail":           word(func(f *fault) *string { return &f.failCode }),
-	"never":          flag(func(f *fault) *bool { return &f.never }),
-	"vanish":         flag(func(f *fault) *bool { return &f.vanish }),
-	"backwards":      flag(func(f *fault) *bool { return &f.backwards }),
-	"progress":       setProgress,
+	"content":     oneOf(func(f *fault) *string { return &f.content }, "short", "empty", "slow", "html", "wrong-type"),
+	"late-create": flag(func(f *fault) *bool { return &f.late }),
+	"render":      setRender,
+	"fail":        word(func(f *fault) *string { return &f.failCode }),
+	"never":       flag(func(f *fault) *bool { return &f.never }),
+	"vanish":      flag(func(f *fault) *bool { return &f.vanish }),
+	"backwards":   flag(func(f *fault) *bool { return &f.backwards }),
+	"progress": number(-shownProgressMax, shownProgressMax, func(f *fault) *int64 {
+		f.claims = true
+		return &f.saying
+	}),
 	"flip":           flag(func(f *fault) *bool { return &f.flip }),
 	"no-stills":      flag(func(f *fault) *bool { return &f.noStills }),
 	"short-film":     number(1, shortSecondsMax, func(f *fault) *int64 { return &f.shortFilm }),

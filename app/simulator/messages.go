@@ -383,8 +383,7 @@ func (m *messagesEvents) stop() {
 	case "none", "first":
 		m.ending(nil)
 	case "twice":
-		half := u.half()
-		m.ending(&half)
+		m.ending(new(u.half()))
 		m.ending(&u)
 	default:
 		m.ending(&u)

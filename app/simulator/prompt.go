@@ -229,6 +229,24 @@ func (p *prompt) addTool(name, description string, schema json.RawMessage) {
 	p.tools = append(p.tools, tool{name: name, schema: schema})
 }
 
+// begun is an answer of the assistant with which a conversation ends: the model is to go on with it.
+type begun struct {
+	text  string
+	asked string // what it answers
+	media []media
+}
+
+// begin notes what the assistant said last, and what that answers. Neighbouring turns of the assistant are one.
+func (p *prompt) begin(text string) {
+	if p.begun.text == "" {
+		p.begun = begun{asked: p.asked, media: p.media}
+	}
+	p.begun.text += text
+	if p.begun.asked == "" || len(p.results) > 0 {
+		p.begun = begun{} // an answer to nothing that is known, or to tools
+	}
+}
+
 // finish takes the directives off the user's text: a first line "simulate: SPEC". What a begun answer answers is asked.
 func (p *prompt) finish() {
 	if p.begun.text != "" {

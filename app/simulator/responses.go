@@ -11,8 +11,7 @@ var responsesStyle = style{
 		r := newResponse(x)
 		if x.fault.usage == "twice" {
 			// The member is written twice; which one counts is the reader's problem.
-			half := x.answer.usage.half()
-			r.told = &half
+			r.told = new(x.answer.usage.half())
 		}
 		r.object(b, x.answer.responseStatus(), r.items, x.fault.usage != "none")
 	},

@@ -23,8 +23,7 @@ func responsesStream(o *stream, x *exchange) {
 	first := x.fault.usage == "first"
 	e.snapshot("response.created", first)
 	if x.fault.usage == "twice" {
-		half := x.answer.usage.half()
-		e.response.told = &half
+		e.response.told = new(x.answer.usage.half())
 	}
 	e.snapshot("response.in_progress", false)
 	e.response.told = nil

@@ -3,7 +3,6 @@ package simulator
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -82,15 +81,6 @@ func setRender(f *fault, v string) error {
 		return fmt.Errorf("needs hold or a duration from 0s to %s, has %q", renderWaitMax, v)
 	}
 	f.timed, f.render = true, d
-	return nil
-}
-
-func setProgress(f *fault, v string) error {
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < -shownProgressMax || n > shownProgressMax {
-		return fmt.Errorf("needs a number from %d to %d, has %q", -shownProgressMax, shownProgressMax, v)
-	}
-	f.claims, f.saying = true, n
 	return nil
 }
 

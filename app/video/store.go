@@ -97,8 +97,7 @@ func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
-	moment := t.UTC()
-	return &moment
+	return new(t.UTC())
 }
 
 // hold is the credit that is reserved for the job, under the job's id.

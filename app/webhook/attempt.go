@@ -185,8 +185,7 @@ func (s *Service) decide(x Exchange, tries int, now time.Time) verdict {
 	v := verdict{state: Failed, gone: x.Status == http.StatusGone}
 	switch x.Status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		until := now.Add(min(max(x.retryAfter, s.jittered(pauseMin)), pauseMax))
-		v.pauseUntil = &until
+		v.pauseUntil = new(now.Add(min(max(x.retryAfter, s.jittered(pauseMin)), pauseMax)))
 	}
 	if v.gone || tries >= len(schedule) {
 		return v
@@ -195,8 +194,7 @@ func (s *Service) decide(x Exchange, tries int, now time.Time) verdict {
 	if x.Status == http.StatusTooManyRequests || x.Status == http.StatusServiceUnavailable {
 		wait = max(wait, x.retryAfter)
 	}
-	due := now.Add(wait)
-	v.state, v.dueAt = Pending, &due
+	v.state, v.dueAt = Pending, new(now.Add(wait))
 	return v
 }
 

@@ -175,14 +175,12 @@ func (s *Service) Update(ctx context.Context, p app.Principal, id string, c Endp
 
 // Enable lets events go to an endpoint again, however it was disabled. What it missed is not sent: see Recover.
 func (s *Service) Enable(ctx context.Context, p app.Principal, id string) (Endpoint, error) {
-	status := Enabled
-	return s.Update(ctx, p, id, EndpointChange{Status: &status})
+	return s.Update(ctx, p, id, EndpointChange{Status: new(Enabled)})
 }
 
 // Disable stops all that goes to an endpoint.
 func (s *Service) Disable(ctx context.Context, p app.Principal, id string) (Endpoint, error) {
-	status := Disabled
-	return s.Update(ctx, p, id, EndpointChange{Status: &status})
+	return s.Update(ctx, p, id, EndpointChange{Status: new(Disabled)})
 }
 
 // Delete removes an endpoint with its secrets. Nothing is sent to it any more.
@@ -223,8 +221,7 @@ func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, keepOl
 	now := s.now()
 	var until *time.Time
 	if keepOld {
-		end := now.Add(oldSecretMax)
-		until = &end
+		until = new(now.Add(oldSecretMax))
 	}
 	var r endpointRow
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {

@@ -13,7 +13,7 @@ import (
 // matrixCase is a row of the matrix: what is asked, and what every cell must say.
 type matrixCase struct {
 	name string
-	// everyPair is true when every client asks every upstream; otherwise each style is once the client's and once the upstream's.
+	// everyPair is true when every client asks every upstream; otherwise it runs in oncePerStyle.
 	everyPair bool
 	ask       question
 	text      string

@@ -15,7 +15,7 @@ import (
 // style for it.
 type errorCase struct {
 	name string
-	// everyPair is true when every client asks every upstream; otherwise each style is once the client's and once the upstream's.
+	// everyPair is true when every client asks every upstream; otherwise it runs in oncePerStyle.
 	everyPair bool
 	// does is the behavior of the simulator.
 	does   string

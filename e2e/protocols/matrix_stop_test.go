@@ -11,7 +11,7 @@ import (
 // stopCase is a row of stop sequences. The gateway watches for them itself where the upstream's style cannot say them.
 type stopCase struct {
 	name string
-	// everyPair is true when every client asks every upstream; otherwise each style is once the client's and once the upstream's.
+	// everyPair is true when every client asks every upstream; otherwise it runs in oncePerStyle.
 	everyPair bool
 
 	stops  []string

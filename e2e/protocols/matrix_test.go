@@ -16,7 +16,7 @@ import (
 )
 
 // The matrix: every style of a client against every style of an upstream, through the built server and the simulator.
-// What is asked is a table; see matrixCases. A few questions are asked in every cell, each other one in four cells. One model for each
+// What is asked is a table; see matrixCases. A few questions are asked in every cell, each other one in eight cells. One model for each
 // style of upstream has the same prices, so that a call costs the same in every cell.
 
 // matrix is a gateway with one model for each style of upstream.
@@ -225,17 +225,18 @@ func pairs() []pair {
 	return all
 }
 
-// oncePerStyle are four cells in which every style is once the client's and once the upstream's. Most questions are asked only there:
-// how a style is read and written does not depend on the other one, and app/dialect tests it in depth.
+// oncePerStyle are eight cells: every style passed through, and four translations in which every style is once the client's and once the
+// upstream's. Most questions are asked only there: how a style is read and written does not depend on the other one, and app/dialect
+// tests it in depth.
 func oncePerStyle() []pair {
-	all := make([]pair, len(wires))
+	var all []pair
 	for i, client := range wires {
-		all[i] = pair{client, wires[(i+1)%len(wires)]}
+		all = append(all, pair{client, client}, pair{client, wires[(i+1)%len(wires)]})
 	}
 	return all
 }
 
-// cells are all cells for a case that runs in every pair, and four for any other.
+// cells are all cells for a case that runs in every pair, and eight for any other.
 func cells(everyPair bool) []pair {
 	if everyPair {
 		return pairs()

@@ -134,7 +134,8 @@ func (f *queueFiller) videos(b video.Backlog) {
 	var storing, vain int64
 	for _, p := range b.Providers {
 		one := operatorpages.QueueProvider{
-			Name: p.Provider, Queued: p.Queued, Running: p.Running, Storing: p.Storing, Vain: p.Unanswered, Oldest: p.Oldest, Behind: f.behind(p.DueSince),
+			Name: p.Provider, Queued: p.Queued, Running: p.Running, Storing: p.Storing, Vain: p.Unanswered,
+			Oldest: p.Oldest, Behind: f.behind(p.DueSince),
 		}
 		f.q.Providers = append(f.q.Providers, one)
 		k.Waiting, k.Working = k.Waiting+p.Queued, k.Working+p.Running+p.Storing
