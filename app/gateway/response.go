@@ -31,7 +31,7 @@ type response struct {
 	checkpointAt     time.Time
 }
 
-// header is what the response tells of the model and its limits, and of how proxies must treat a stream.
+// header returns the response headers about the lifecycle of the model, about the limits, and against buffering of streams.
 func (p *pipeline) header() http.Header {
 	h := make(http.Header, 8)
 	if p.head.Stream {
@@ -45,7 +45,7 @@ func (p *pipeline) header() http.Header {
 	return h
 }
 
-// SetLimitHeaders writes the x-ratelimit headers of the limits there are.
+// SetLimitHeaders sets the x-ratelimit headers of those windows that have a limit.
 func SetLimitHeaders(h http.Header, requests, tokens ratelimit.Window) {
 	for _, one := range [...]struct {
 		window ratelimit.Window
@@ -66,7 +66,7 @@ func SetLimitHeaders(h http.Header, requests, tokens ratelimit.Window) {
 	}
 }
 
-// begin prepares the client's side. From here on the timer of the deadlines runs.
+// begin prepares the response and starts the timer of its deadlines.
 func (r *response) begin(c *call, out StreamWriter, header http.Header) {
 	o := &c.gateway.o
 	r.now, r.started, r.timing = o.Now, c.started, c.request.Timing
@@ -77,24 +77,24 @@ func (r *response) begin(c *call, out StreamWriter, header http.Header) {
 	r.deadlines.start(o.Now, &r.writer)
 }
 
-// setHeader gives a response that has not begun a header. An empty value removes it.
+// setHeader sets a header if the response has not begun. An empty value removes the header.
 func (r *response) setHeader(name, value string) { r.writer.setHeader(name, value) }
 
-// setHeaders gives a response that has not begun several headers.
+// setHeaders sets headers if the response has not begun.
 func (r *response) setHeaders(h http.Header) {
 	for name, values := range h {
 		r.writer.setHeader(name, values[0])
 	}
 }
 
-// removeHeaders takes away the headers of these names.
+// removeHeaders removes the headers of these names.
 func (r *response) removeHeaders(h http.Header) {
 	for name := range h {
 		r.writer.setHeader(name, "")
 	}
 }
 
-// deliver sends bytes of a stream. It returns when that was done, and an error when the client does not read them.
+// deliver sends bytes of a stream. It returns the time afterwards, or an error when the client does not read them.
 func (r *response) deliver(p []byte) (time.Time, error) {
 	if r.firstByte == 0 {
 		r.firstByte = r.now().Sub(r.started)
@@ -103,7 +103,7 @@ func (r *response) deliver(p []byte) (time.Time, error) {
 	return r.writer.send(http.StatusOK, eventStream, p)
 }
 
-// checkpointDue reports whether enough was delivered since the last checkpoint for another one, after a delivery at a moment.
+// checkpointDue reports whether the next checkpoint is due after a delivery.
 func (r *response) checkpointDue(at time.Time) bool {
 	fresh := r.deliveredTokens - r.checkpointTokens
 	return fresh >= checkpointTokensMax || fresh > 0 && at.Sub(r.checkpointAt) >= checkpointInterval
@@ -120,7 +120,7 @@ func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
 	return err
 }
 
-// finishStream sends the end of a stream. The notice is empty, or tells in the stream why it ends.
+// finishStream sends the end of a stream. A notice, if any, writes into the stream why it ends early.
 func (r *response) finishStream(stream dialect.Stream, charge llm.Charge, notice func(dst []byte) []byte) error {
 	b := getBuffer()
 	defer putBuffer(b)
@@ -132,7 +132,7 @@ func (r *response) finishStream(stream dialect.Stream, charge llm.Charge, notice
 	return err
 }
 
-// fail ends a stream with an error, and with what was spent on it. A client that has left does not read it.
+// fail ends a stream with an error and its charge, as far as the client still reads.
 func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, charge *llm.Charge) {
 	b := getBuffer()
 	defer putBuffer(b)

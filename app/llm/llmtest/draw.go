@@ -203,8 +203,8 @@ func drawAssistant(t *rapid.T, o *Options, round int) (llm.Turn, []llm.ToolCall)
 	return turn, calls
 }
 
-// drawParts makes what a model says: reasoning, then text, then calls, or in any order where the wire keeps it. Two
-// neighbours are never both text, as wires join those.
+// drawParts draws the parts of an answer: reasoning, then text, then calls, or in any order if the style keeps it. There are never two
+// texts in a row, since styles join them.
 func drawParts(t *rapid.T, o *Options, ids string, refusals bool) []llm.Part {
 	var parts []llm.Part
 	calls := rapid.IntRange(0, 2).Draw(t, "calls")

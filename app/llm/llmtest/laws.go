@@ -15,7 +15,7 @@ import (
 	"umg/app/sse"
 )
 
-// Options say what one wire can keep apart, beyond its traits.
+// Options are the abilities of one style, in addition to its traits.
 type Options struct {
 	// Systems is how many leading turns of the system the style keeps apart. Zero means one.
 	Systems int
@@ -90,7 +90,7 @@ func requestSurvives(t *rapid.T, codec llm.Codec, o *Options) {
 	}
 }
 
-// ForgetPlaces takes the places in the client's request from all parts, so that requests can be compared.
+// ForgetPlaces removes the places in the client's request from all parts, so that requests can be compared.
 func ForgetPlaces(r *llm.Request) {
 	for i := range r.Turns {
 		forgetPlaces(r.Turns[i].Parts)
@@ -104,7 +104,7 @@ func forgetPlaces(parts []llm.Part) {
 	}
 }
 
-// NewOptions is an ask as the gateway makes it.
+// NewOptions returns options like those of the gateway.
 func NewOptions() *llm.ResponseOptions {
 	return &llm.ResponseOptions{Model: "meridian/atlas", CallID: "req_01test", Created: 1_760_000_000, Choices: 1, IncludeUsage: true}
 }
@@ -147,7 +147,7 @@ func compare(t *rapid.T, want, got *llm.Response, wire []byte) {
 	}
 }
 
-// DecodeStream reads a whole stream through a decoder. Malformed frames are passed over.
+// DecodeStream reads a whole stream with a decoder. It skips malformed frames.
 func DecodeStream(d llm.StreamDecoder, wire []byte) ([]llm.Event, error) {
 	reader := sse.NewReader(bytes.NewReader(wire), sse.NewBudget(64<<20))
 	defer reader.Close()
@@ -173,13 +173,13 @@ func DecodeStream(d llm.StreamDecoder, wire []byte) ([]llm.Event, error) {
 	}
 }
 
-// order is what was seen of a stream so far.
+// order is the state of the check of a stream.
 type order struct {
 	open              llm.PartKind
 	started, finished bool
 }
 
-// Legal says what is wrong with the order of events, or nothing. A stream may lack its end, not more.
+// Legal returns what is wrong with the order of events, or an empty string. A stream may lack its end.
 func Legal(events []llm.Event) string {
 	var o order
 	for i := range events {
