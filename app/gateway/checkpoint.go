@@ -29,3 +29,9 @@ func (p *pipeline) checkpoint(stats *dialect.StreamStats, at time.Time) {
 		Cost: c.cost, Delivered: c.charged, Record: p.record(rule, c, nil),
 	})
 }
+
+// checkpointDue reports whether the next checkpoint is due after a delivery.
+func (r *response) checkpointDue(at time.Time) bool {
+	fresh := r.deliveredTokens - r.checkpointTokens
+	return fresh >= checkpointTokensMax || fresh > 0 && at.Sub(r.checkpointAt) >= checkpointInterval
+}

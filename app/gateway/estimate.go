@@ -94,6 +94,13 @@ func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 	return e, err
 }
 
+// price estimates what the call uses and costs at a model.
+func (f *funding) price(head *dialect.Head, m *catalog.Model) (err error) {
+	f.card = &m.RateCard
+	f.estimate, err = newEstimate(head, m)
+	return err
+}
+
 // dearest is the meter with the highest price of a token.
 func dearest(card *billing.RateCard, meters ...billing.Meter) billing.Meter {
 	best, most := meters[0], app.Amount(-1)

@@ -44,3 +44,36 @@ func (a *attempt) contentLeft(at time.Time, limit time.Duration) (left time.Dura
 	left = a.wait.contentSince.Add(bound).Sub(at)
 	return left, bound > 0 && (limit <= 0 || left < limit), cause
 }
+
+// awaitFrame sets the deadline of the next frame. It returns a fault when the upstream has sent no content for too long.
+func (a *attempt) awaitFrame() *provider.Fault {
+	from := a.wait.deliveredAt
+	if from.IsZero() { // After any other event than a flush, the wait begins now.
+		from = a.call.gateway.o.Now()
+	}
+	a.wait.note(from, &a.stats)
+	limit, cause := a.frameMax()
+	if left, shorter, contentCause := a.contentLeft(from, limit); shorter {
+		limit, cause = left, contentCause
+		if left <= 0 { // If an upstream never pauses, the timer has no time to fire.
+			return provider.TimedOut(cause)
+		}
+	}
+	a.deadlines.wait(from, limit, cause)
+	return nil
+}
+
+// frameMax is how long the next frame may take, and the cause of the fault when it takes longer.
+func (a *attempt) frameMax() (time.Duration, error) {
+	switch {
+	case a.stats.Doubtful:
+		return a.route.Timeouts.Idle, provider.ErrIdle
+	case a.stats.Last, a.stats.Whole: // The answer is whole, though the connection may stay open.
+		return a.call.gateway.o.Silence, provider.ErrIdle
+	case a.stats.Ended: // Only the end of the connection is still to come.
+		return drainMax, provider.ErrIdle
+	case !a.wait.begun:
+		return a.route.Timeouts.FirstByte, provider.ErrFirstByte
+	}
+	return a.route.Timeouts.Idle, provider.ErrIdle
+}

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"umg/app"
-	"umg/app/catalog"
-	"umg/app/dialect"
 	"umg/billing"
 )
 
@@ -29,13 +27,6 @@ type pricing struct {
 	maxTokensLowered bool  // The hold affords less output than the call asked for.
 	fundedTokens     int64 // FundedTokens is the output tokens of all choices that the hold pays for.
 	sliceTokens      int64 // SliceTokens is how many tokens an extension adds; zero when all output is funded.
-}
-
-// price estimates what the call uses and costs at a model.
-func (f *funding) price(head *dialect.Head, m *catalog.Model) (err error) {
-	f.card = &m.RateCard
-	f.estimate, err = newEstimate(head, m)
-	return err
 }
 
 // reserve takes a hold for the estimated cost of the call, or for a part of it that is still useful. Want is the amount for the most

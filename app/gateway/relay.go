@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"net/http"
+	"time"
 
 	"umg/app/provider"
 )
@@ -54,6 +56,15 @@ func (p *pipeline) deliver(a *attempt) error {
 	}
 	p.response.deliveredTokens = p.funding.outputFunded(&a.stats)
 	return nil
+}
+
+// deliver sends bytes of a stream. It returns the time afterwards, or an error when the client does not read them.
+func (r *response) deliver(p []byte) (time.Time, error) {
+	if r.firstByte == 0 {
+		r.firstByte = r.now().Sub(r.started)
+		r.timing.stop()
+	}
+	return r.writer.send(http.StatusOK, eventStream, p)
 }
 
 // deliverRest delivers the bytes that arrived before a fault. It returns the fault, or an error when the client does not read.

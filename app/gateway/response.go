@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/dialect"
-	"umg/app/llm"
 	"umg/app/ratelimit"
 )
 
@@ -92,50 +90,4 @@ func (r *response) removeHeaders(h http.Header) {
 	for name := range h {
 		r.writer.setHeader(name, "")
 	}
-}
-
-// deliver sends bytes of a stream. It returns the time afterwards, or an error when the client does not read them.
-func (r *response) deliver(p []byte) (time.Time, error) {
-	if r.firstByte == 0 {
-		r.firstByte = r.now().Sub(r.started)
-		r.timing.stop()
-	}
-	return r.writer.send(http.StatusOK, eventStream, p)
-}
-
-// checkpointDue reports whether the next checkpoint is due after a delivery.
-func (r *response) checkpointDue(at time.Time) bool {
-	fresh := r.deliveredTokens - r.checkpointTokens
-	return fresh >= checkpointTokensMax || fresh > 0 && at.Sub(r.checkpointAt) >= checkpointInterval
-}
-
-// finishBody sends a whole answer.
-func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
-	b := getBuffer()
-	defer putBuffer(b)
-	*b = body.Append(*b, charge)
-	r.writer.header["Content-Length"] = []string{strconv.Itoa(len(*b))}
-	r.firstByte = r.now().Sub(r.started)
-	_, err := r.writer.send(http.StatusOK, jsonType, *b)
-	return err
-}
-
-// finishStream sends the end of a stream. A notice, if any, writes into the stream why it ends early.
-func (r *response) finishStream(stream dialect.Stream, charge llm.Charge, notice func(dst []byte) []byte) error {
-	b := getBuffer()
-	defer putBuffer(b)
-	*b = stream.Finish(*b, charge)
-	if notice != nil {
-		*b = notice(*b)
-	}
-	_, err := r.deliver(*b)
-	return err
-}
-
-// fail ends a stream with an error and its charge, as far as the client still reads.
-func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, charge *llm.Charge) {
-	b := getBuffer()
-	defer putBuffer(b)
-	*b = stream.Fail(*b, e, requestID, charge)
-	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
 }

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"net/http"
+	"strconv"
 	"time"
 
 	"umg/app"
@@ -191,4 +193,35 @@ func (p *pipeline) fail(e *app.Error) {
 		charge = &llm.Charge{Usage: c.usage, Cost: p.funding.hold.Charge(c.cost)}
 	}
 	p.response.fail(stream, e, p.request.ID, charge)
+}
+
+// finishBody sends a whole answer.
+func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
+	b := getBuffer()
+	defer putBuffer(b)
+	*b = body.Append(*b, charge)
+	r.writer.header["Content-Length"] = []string{strconv.Itoa(len(*b))}
+	r.firstByte = r.now().Sub(r.started)
+	_, err := r.writer.send(http.StatusOK, jsonType, *b)
+	return err
+}
+
+// finishStream sends the end of a stream. A notice, if any, writes into the stream why it ends early.
+func (r *response) finishStream(stream dialect.Stream, charge llm.Charge, notice func(dst []byte) []byte) error {
+	b := getBuffer()
+	defer putBuffer(b)
+	*b = stream.Finish(*b, charge)
+	if notice != nil {
+		*b = notice(*b)
+	}
+	_, err := r.deliver(*b)
+	return err
+}
+
+// fail sends the end of a stream with an error and its charge, if the client still reads.
+func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, charge *llm.Charge) {
+	b := getBuffer()
+	defer putBuffer(b)
+	*b = stream.Fail(*b, e, requestID, charge)
+	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
 }

@@ -27,7 +27,7 @@ func (f *ThinkingForms) Effort(budget Number) Effort {
 	if f.NoEffort || asked == "" || asked == "none" {
 		return ""
 	}
-	at := indexOfEffort(asked)
+	at := slices.IndexFunc(budgets, func(b effortBudget) bool { return b.effort == asked })
 	best, distance := Effort(""), len(budgets)
 	for i, b := range budgets {
 		if b.effort == "none" || b.effort == "minimal" || len(f.Efforts) > 0 && !slices.Contains(f.Efforts, b.effort) {
@@ -38,15 +38,6 @@ func (f *ThinkingForms) Effort(budget Number) Effort {
 		}
 	}
 	return best
-}
-
-func indexOfEffort(e Effort) int {
-	for i, b := range budgets {
-		if b.effort == e {
-			return i
-		}
-	}
-	return -1
 }
 
 // ThinkingBudget is the budget of tokens that replaces adaptive thinking: half of the maximum output, at most the budget of the effort
