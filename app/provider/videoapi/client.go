@@ -96,10 +96,14 @@ func (c *Client) Find(ctx context.Context, r *catalog.Route, o CreateRequest) ([
 	if f != nil {
 		return nil, f
 	}
+	p, ok := s.protocol.(finder)
+	if !ok {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, provider.ErrTotal)
 	defer cancel()
 	var all []Task
-	for _, l := range s.find(s.rootOf(r), o) {
+	for _, l := range p.find(s.rootOf(r), o) {
 		a, f := c.ask(ctx, r, s, l.call, listBytesMax)
 		if f != nil && f.Class == provider.ClassRefused {
 			continue // The upstream does not know that reference.
@@ -107,7 +111,7 @@ func (c *Client) Find(ctx context.Context, r *catalog.Route, o CreateRequest) ([
 		if f != nil {
 			return nil, f
 		}
-		tasks, err := s.found(a.raw, l.kind, r.Model, o)
+		tasks, err := p.found(a.raw, l.kind, r.Model, o)
 		if err != nil {
 			return nil, provider.NewFault(provider.ClassContent, err)
 		}

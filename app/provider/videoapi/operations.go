@@ -92,12 +92,6 @@ func (operationsProtocol) cancel(_, id string) (provider.Call, bool) {
 	return provider.Call{Method: http.MethodPost, Path: "/" + escapePath(id) + ":cancel", Payload: payload}, true
 }
 
-func (operationsProtocol) find(string, CreateRequest) []lookup { return nil }
-
-func (operationsProtocol) found([]byte, string, string, CreateRequest) ([]Task, error) {
-	return nil, nil
-}
-
 func (operationsProtocol) source(from Source) string { return from.URL }
 
 func (operationsProtocol) file(_ string, t Task, v Variant) string {

@@ -19,15 +19,19 @@ type protocol interface {
 	status(root, id string) (call provider.Call, kind string, ok bool)
 	// cancel reports false when the upstream cannot cancel the task.
 	cancel(root, id string) (call provider.Call, ok bool)
-	// find returns the calls that may find the task of a request. It returns none when the protocol has no look-up.
-	find(root string, o CreateRequest) []lookup
-	// found returns the tasks in the answer of a look-up that may be those of the request.
-	found(raw []byte, kind, model string, o CreateRequest) ([]Task, error)
 	read(raw []byte, kind string) (Task, error)
 	// source returns how a remix names its source. It is empty when the source does not have that.
 	source(from Source) string
 	// file returns the path or the address of a file. It is empty for a file that the upstream does not make.
 	file(root string, t Task, v Variant) string
+}
+
+// finder is a protocol that can find the task of a request whose answer was lost.
+type finder interface {
+	// find returns the calls that may find the task of a request.
+	find(root string, o CreateRequest) []lookup
+	// found returns the tasks in the answer of a look-up that may be those of the request.
+	found(raw []byte, kind, model string, o CreateRequest) ([]Task, error)
 }
 
 // style is a protocol with its settings.
