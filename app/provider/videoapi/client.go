@@ -155,7 +155,11 @@ func (c *Client) Cancel(ctx context.Context, r *catalog.Route, id string) *provi
 	if f != nil {
 		return f
 	}
-	call, ok := s.cancel(s.rootOf(r), id)
+	p, ok := s.protocol.(canceler)
+	if !ok {
+		return nil
+	}
+	call, ok := p.cancel(s.rootOf(r), id)
 	if !ok {
 		return nil
 	}

@@ -17,13 +17,17 @@ type protocol interface {
 	create(root, model string, o CreateRequest, source string) (call provider.Call, kind string, err error)
 	// status reports false for an id that is not one of the protocol.
 	status(root, id string) (call provider.Call, kind string, ok bool)
-	// cancel reports false when the upstream cannot cancel the task.
-	cancel(root, id string) (call provider.Call, ok bool)
 	read(raw []byte, kind string) (Task, error)
 	// source returns how a remix names its source. It is empty when the source does not have that.
 	source(from Source) string
 	// file returns the path or the address of a file. It is empty for a file that the upstream does not make.
 	file(root string, t Task, v Variant) string
+}
+
+// canceler is a protocol that can cancel tasks.
+type canceler interface {
+	// cancel reports false for a task that cannot be canceled.
+	cancel(root, id string) (call provider.Call, ok bool)
 }
 
 // finder is a protocol that can find the task of a request whose answer was lost.

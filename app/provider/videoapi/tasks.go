@@ -99,8 +99,6 @@ func kindOf(o CreateRequest) string {
 	return textTask
 }
 
-func (tasksProtocol) cancel(string, string) (provider.Call, bool) { return provider.Call{}, false }
-
 func (tasksProtocol) status(root, id string) (provider.Call, string, bool) {
 	kind, bare, _ := strings.Cut(id, "/")
 	ok := isPathID(bare, false) && slices.Contains(taskKinds, kind)
