@@ -27,22 +27,23 @@ const (
 // Rates are what an account with the usual limits may send. Numbers of zero are no limit.
 type Rates struct{ Reads, Changes, Checks, Calls ratelimit.Rate }
 
-// What bodies an account may send in a minute. Reading and checking a mebibyte takes 5 to 40 ms of a processor, so these bound
-// what one account takes of it without ever paying.
+// The bytes of request bodies that an account may send in a minute. Reading and checking a mebibyte takes 5 to 40 ms of processor
+// time, so these bound the time that one account can use without paying.
 const (
 	callBytesPerMinuteMax  = 256 << 20
 	checkBytesPerMinuteMax = 16 << 20
-	bodyBytesUnknown       = 1 << 20 // A body of unknown length counts so much until it has ended.
+	bodyBytesUnknown       = 1 << 20 // A body of unknown length counts as this many bytes until it has been read.
 )
 
-// refusalsInTime are the refusals of an account in refusalPeriod that are answered at once.
+// An account gets refusalsInTime refusals in refusalPeriod without a delay.
 const (
 	refusalsInTime = 100
 	refusalPeriod  = 10 * time.Second
 	refusalDelay   = 500 * time.Millisecond // This is the average: the delay is random between half of it and one and a half times it.
 )
 
-// Parts of a minute's requests that may come at once. A whole minute's would keep a small machine busy for seconds.
+// A limit per minute is applied as one per shorter period, this many in a minute. If all requests of a minute came at once, they
+// would keep a small machine busy for seconds.
 const (
 	callParts = 4
 	readParts = 10
@@ -58,7 +59,7 @@ func StandardRates(calls, reads, changes, checks int64) Rates {
 	return r
 }
 
-// rateOfPart is a rate by the minute as one of a shorter period. A rate of a few requests keeps its minute.
+// rateOfPart divides a rate per minute into parts of shorter periods. A rate of only a few requests keeps its minute.
 func rateOfPart(perMinute, parts int64) ratelimit.Rate {
 	if perMinute > 0 && perMinute < parts*parts {
 		parts = 1
@@ -133,9 +134,9 @@ func (g *Gateway) AdmitPerson(userID string, factor int, work Work) error {
 		rate.Requests*int64(max(factor, 1)), max(rate.Period, time.Second)/time.Second, refused.RetrySeconds()).After(refused.RetryAfter)
 }
 
-// RefusalDelay counts a refused request of an account, and returns how long its answer should wait. A client that goes on at once
-// after each refusal would otherwise have many thousands of requests refused each second. The delays differ, as many requests that were
-// refused at one time would otherwise come again at one time.
+// RefusalDelay counts a refused request of an account, and returns how long its answer should wait. Without a delay, a client that
+// tries again at once would have many thousands of requests refused each second. The delay is random, so that requests which were
+// refused together do not come back together.
 func (g *Gateway) RefusalDelay(accountID string) time.Duration {
 	rate := ratelimit.Rate{Requests: refusalsInTime, Period: refusalPeriod}
 	if _, err := g.o.Limits.Count(accountID, ratelimit.Refusals, rate, 0); err != nil {
@@ -163,8 +164,8 @@ func (a AdmissionRequest) bytes() int64 {
 	return a.BodyBytes
 }
 
-// Release ends a request of whose body so many bytes were read. A place that its call has released already stays as it is. A
-// nil admission has nothing to release.
+// Release ends a request, of whose body bytesRead bytes were read. A slot that its call has already released is not released
+// again. Release of a nil admission does nothing.
 func (a *Admission) Release(bytesRead int64) {
 	if a == nil {
 		return
@@ -177,8 +178,8 @@ func (a *Admission) Release(bytesRead int64) {
 	}
 }
 
-// checkCredit refuses a call that no credit of its account or key can pay for, whatever it will ask. Where the books cannot be
-// asked the call goes on: taking its hold decides.
+// checkCredit refuses a call when the account or the key cannot pay even for the cheapest possible call. When the credit cannot be
+// read, the call goes on, and the reservation of its hold decides.
 func (g *Gateway) checkCredit(ctx context.Context, a AdmissionRequest) error {
 	least := g.minHold(a.Principal, a.Work)
 	if g.o.Credit == nil || least <= 0 {
@@ -194,7 +195,7 @@ func (g *Gateway) checkCredit(ctx context.Context, a AdmissionRequest) error {
 	return nil
 }
 
-// minHolds are the smallest holds that calls of a snapshot's models can have.
+// minHolds caches the smallest holds that calls of a snapshot's models can have.
 type minHolds struct {
 	snapshot *catalog.Snapshot
 	of       map[string]app.Amount
@@ -248,7 +249,7 @@ func newMinHolds(s *catalog.Snapshot) *minHolds {
 
 const millisecondsPerSecond = 1000
 
-// minHoldOf is what the smallest call of a model needs.
+// minHoldOf is the cost of the smallest call of a model.
 func minHoldOf(m *catalog.Model) (app.Amount, error) {
 	if m.Kind != catalog.KindVideo {
 		e, err := newEstimate(&dialect.Head{MaxTokens: 1, Choices: 1}, m)

@@ -32,15 +32,15 @@ var (
 	readers = sync.Pool{New: func() any { return &sse.Reader{} }}
 )
 
-// attempt is one try of one route. It owns everything that must be released after it. A call and its hedge make two at a time,
-// each on a goroutine of its own.
+// attempt is one try of one route. It owns everything that must be released after it. A call with a hedge has two attempts at a
+// time, each on its own goroutine.
 type attempt struct {
 	call     *call
 	route    *catalog.Route
 	exchange *translate.Exchange
 	builder  *requestBuilder
-	resume   *recovery // Resume is set when the attempt goes on with an answer that was cut.
-	isHedge  bool      // The attempt is made beside the first one, and has no client.
+	resume   *recovery // Resume is set when the attempt continues an answer that was cut.
+	isHedge  bool      // The attempt runs beside the first one, and has no client.
 
 	deadlines  *deadlines
 	ctx        context.Context // Ctx lasts no longer than the attempt, and its cause is why the attempt has ended.
@@ -53,12 +53,10 @@ type attempt struct {
 	clientLeft bool              // The client has left while the provider had the request and had not refused it.
 	closed     bool
 
-	body           dialect.Body // Body is a whole answer; nil for a stream.
-	stats          dialect.StreamStats
-	firstFrameSeen bool
-	complete       bool        // The answer is complete.
-	quiet          contentWait // Quiet measures how long the upstream has sent no content.
-	waitSince      time.Time   // WaitSince is when the last bytes were delivered; zero when something else happened since.
+	body     dialect.Body // Body is a whole answer; nil for a stream.
+	stats    dialect.StreamStats
+	complete bool // The answer is complete.
+	wait     frameWait
 
 	health    health.Try
 	active    bool          // The attempt has started and its result was not recorded yet.
@@ -67,7 +65,7 @@ type attempt struct {
 	trace     attemptTrace
 }
 
-// newAttempt begins an attempt on a route, with what health has given for it.
+// newAttempt begins an attempt on a route, with the credential that health has chosen.
 func (l *routeLoop) newAttempt(c candidate, try health.Try) *attempt {
 	try.Whole = !l.head.Stream
 	a := &attempt{
@@ -78,7 +76,7 @@ func (l *routeLoop) newAttempt(c candidate, try health.Try) *attempt {
 	return a
 }
 
-// base is what was received of the answer before the attempt.
+// base is the statistics of the part of the answer that was received before the attempt.
 func (a *attempt) base() dialect.StreamStats {
 	if a.resume != nil {
 		return a.resume.base
@@ -86,23 +84,23 @@ func (a *attempt) base() dialect.StreamStats {
 	return dialect.StreamStats{}
 }
 
-// bind gives the attempt a context of its own, and its number within the call.
+// bind gives the attempt its own context, and its number within the call.
 func (a *attempt) bind(ctx context.Context, number int) {
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	a.trace.number = number
 }
 
-// begin starts the attempt's deadlines and fetches what its request lacks.
+// begin starts the attempt's deadlines and fetches the images of its request.
 func (a *attempt) begin() *provider.Fault {
 	a.deadlines.attempt(a.cancel, a.route.Timeouts.FirstByte, a.total())
-	a.quiet = contentWait{since: a.call.gateway.o.Now()}
+	a.wait.contentSince = a.call.gateway.o.Now()
 	if err := a.builder.complete(a.ctx, a.exchange); err != nil {
 		return provider.NewRefusal(err)
 	}
 	return nil
 }
 
-// total is how long the attempt may take: the time of its route, and no longer than the call may.
+// total is how long the attempt may take: the timeout of its route, or the rest of the call's timeout if that is shorter.
 func (a *attempt) total() time.Duration {
 	total := a.route.Timeouts.Total
 	if left, bounded := a.call.timeLeft(); bounded && (total <= 0 || left < total) {
@@ -111,7 +109,7 @@ func (a *attempt) total() time.Duration {
 	return total
 }
 
-// send sends the request, and waits for the head of the answer. A maxTokens of zero leaves the request's own bound.
+// send sends the request, and waits for the head of the answer. A maxTokens of zero keeps the maximum of the request.
 func (a *attempt) send(maxTokens int64) *provider.Fault {
 	payload := provider.NewPayload(a.exchange.Size() + requestSlack)
 	defer payload.Release()
@@ -125,7 +123,7 @@ func (a *attempt) send(maxTokens int64) *provider.Fault {
 	return fault
 }
 
-// open reads the answer: the whole of a body, and a stream up to its first content.
+// open reads the whole of a body, or a stream up to its first content.
 func (a *attempt) open(e *estimate) *provider.Fault {
 	switch {
 	case a.call.head.Stream:
@@ -161,12 +159,12 @@ func (a *attempt) openStream() *provider.Fault {
 			return a.faultOf(err)
 		}
 		source = bytes.NewReader(frames)
-		a.quiet.since = a.call.gateway.o.Now() // The gateway waits for nothing of it.
+		a.wait.contentSince = a.call.gateway.o.Now() // All of it is here already.
 	}
 	options := a.call.options
 	if a.resume == nil {
 		a.stream = a.exchange.NewStream(options)
-	} else { // The client has a part of the answer.
+	} else { // The client already has a part of the answer.
 		options.Request = a.resume.request
 		stream, ok := a.exchange.Continue(options, a.resume.transcript, a.resume.base)
 		if !ok {
@@ -187,7 +185,7 @@ func (a *attempt) openStream() *provider.Fault {
 	return nil
 }
 
-// openFolded reads a stream for a client that asked for JSON.
+// openFolded reads a whole stream and makes one body of it, for a client that did not ask for a stream.
 func (a *attempt) openFolded(e *estimate) *provider.Fault {
 	folded := a.exchange.NewFolded(a.call.options)
 	a.stream = folded
@@ -210,7 +208,7 @@ func (a *attempt) openFolded(e *estimate) *provider.Fault {
 	return nil
 }
 
-// readAll reads a body in one piece. Its bytes must keep coming; a trickle counts as silence.
+// readAll reads a whole body. Each part of it must arrive within the idle timeout of the route.
 func (a *attempt) readAll() ([]byte, *provider.Fault) {
 	reserved := 0
 	reserve := func(read int) *provider.Fault {
@@ -233,7 +231,7 @@ func (a *attempt) readAll() ([]byte, *provider.Fault) {
 	return raw, fault
 }
 
-// reserveMemory takes the memory for so many bytes of the answer, until they are delivered.
+// reserveMemory reserves the memory for n bytes of the answer until they are delivered.
 func (a *attempt) reserveMemory(n int) *provider.Fault {
 	copies := int64(passedCopies)
 	if a.exchange != nil && a.exchange.Translates() {
@@ -256,12 +254,12 @@ func (a *attempt) step() error {
 	frame, broken := a.nextFrame()
 	if broken != nil {
 		frame = sse.Frame{} // An empty frame marks the end of the stream.
-	} else if a.firstFrameSeen = true; len(frame.Raw) >= largeBytes {
+	} else if a.wait.begun = true; len(frame.Raw) >= largeBytes {
 		if fault := a.reserveMemory(len(frame.Raw)); fault != nil {
 			return fault
 		}
 	}
-	if a.pending == nil { // The buffer is borrowed until its bytes are sent, so that a stream which waits holds none.
+	if a.pending == nil { // The buffer is borrowed until its bytes are sent, so that a waiting stream holds no buffer.
 		a.pending = getBuffer()
 	}
 	var (
@@ -272,8 +270,8 @@ func (a *attempt) step() error {
 		a.clearPending()
 	}
 	a.stats = a.stream.Stats()
-	// A connection that breaks after a whole answer does no harm. But an upstream which tells in every frame that the answer has
-	// ended must end it properly.
+	// A connection that breaks after a whole answer does no harm. But when an upstream marks every frame as the last one, only a
+	// proper end of the stream shows that the answer is whole.
 	ends := broken == nil || !a.stats.Doubtful || errors.Is(broken, io.EOF)
 	switch {
 	case err != nil:
@@ -288,7 +286,7 @@ func (a *attempt) step() error {
 	return nil
 }
 
-// nextFrame reads a frame, within its deadline when it is not at hand.
+// nextFrame reads a frame. If it is not in the buffer yet, it must arrive within a deadline.
 func (a *attempt) nextFrame() (sse.Frame, error) {
 	waits := !a.frames.Buffered()
 	if waits {
@@ -296,46 +294,13 @@ func (a *attempt) nextFrame() (sse.Frame, error) {
 			return sse.Frame{}, fault
 		}
 	}
-	a.waitSince = time.Time{}
+	a.wait.deliveredAt = time.Time{}
 	frame, err := a.frames.Next()
 	if waits {
 		a.deadlines.stopWaiting()
 		a.noteFirstByte()
 	}
 	return frame, err
-}
-
-// awaitFrame sets the deadline of the next frame. It returns the fault of an upstream that has sent no content for too long.
-func (a *attempt) awaitFrame() *provider.Fault {
-	from := a.waitSince
-	if from.IsZero() { // After any other event than a flush, the wait begins now.
-		from = a.call.gateway.o.Now()
-	}
-	a.quiet.note(from, &a.stats)
-	limit, cause := a.frameMax()
-	if left, shorter, quietCause := a.contentLeft(from, limit); shorter {
-		limit, cause = left, quietCause
-		if left <= 0 { // An upstream that never pauses gives the timer no time to fire.
-			return provider.TimedOut(cause)
-		}
-	}
-	a.deadlines.wait(from, limit, cause)
-	return nil
-}
-
-// frameMax is how long the next frame may take, and the cause of the fault when it takes longer.
-func (a *attempt) frameMax() (time.Duration, error) {
-	switch {
-	case a.stats.Doubtful:
-		return a.route.Timeouts.Idle, provider.ErrIdle
-	case a.stats.Last, a.stats.Whole: // The answer is whole, though the connection may stay open.
-		return a.call.gateway.o.Silence, provider.ErrIdle
-	case a.stats.Ended: // Only the end of the connection is still to come.
-		return drainMax, provider.ErrIdle
-	case !a.firstFrameSeen:
-		return a.route.Timeouts.FirstByte, provider.ErrFirstByte
-	}
-	return a.route.Timeouts.Idle, provider.ErrIdle
 }
 
 // faultOf classifies an error of reading the answer.
@@ -349,7 +314,7 @@ func (a *attempt) faultOf(err error) *provider.Fault {
 		return a.answer.ErrorFault(reported.Body)
 	case errors.As(err, &failed) && failed.Stop == llm.StopError:
 		return provider.NewFault(provider.ClassServer, err)
-	case errors.Is(err, translate.ErrOtherAnswer): // That a stream cannot go on with an answer is no fault of its provider.
+	case errors.Is(err, translate.ErrOtherAnswer): // The provider is not at fault when a stream cannot continue an answer.
 		return provider.NewFault(provider.ClassRefused, err)
 	case failed != nil, errors.Is(err, llm.ErrBroken), errors.Is(err, llm.ErrMalformed), errors.Is(err, errCut):
 		return a.answer.Unusable(err)
@@ -359,8 +324,8 @@ func (a *attempt) faultOf(err error) *provider.Fault {
 	return a.answer.Fault(err)
 }
 
-// hideUpstreamName puts the public id where an upstream's message has its own name of the model. Names so short that
-// they are part of other words are left.
+// hideUpstreamName replaces the upstream's name of the model in its error message by the public id. It keeps names that are so
+// short that they may be part of other words.
 func (a *attempt) hideUpstreamName(e *app.Error) {
 	if e.Status != 0 && a.route.Model != a.call.model.ID && len(a.route.Model) >= 4 {
 		e.Message = strings.ReplaceAll(e.Message, a.route.Model, a.call.model.ID)
@@ -396,8 +361,8 @@ func putBuffer(b *[]byte) {
 	}
 }
 
-// drain reads what may still come behind the end of an answer, so that its connection can be used again. An upstream
-// that does not end its answer loses the connection.
+// drain reads the rest of the stream after the end of an answer, so that the connection can be used again. The connection is
+// closed when the upstream does not end the stream.
 func (a *attempt) drain() {
 	if a.frames == nil || !a.answer.Stream || a.exchange.HasStopWatcher() {
 		return
@@ -407,8 +372,8 @@ func (a *attempt) drain() {
 	a.deadlines.stopWaiting()
 }
 
-// end records how the attempt has ended, whose content may have begun to come: nil for a whole answer. One that the gateway
-// gave up has not failed. It reports false where the end was recorded before.
+// end records the result of the attempt, which may already have received content; a nil fault stands for a whole answer. An
+// attempt that the gateway gave up does not count as failed. End reports false when the result was already recorded.
 func (a *attempt) end(fault *provider.Fault) bool {
 	if !a.active {
 		return false
@@ -428,8 +393,8 @@ func (a *attempt) end(fault *provider.Fault) bool {
 	return true
 }
 
-// disconnect releases all that the attempt holds of its upstream. The stream remains: an answer that was cut ends with an error
-// in it.
+// disconnect releases everything of the connection to the upstream. The stream remains, since the error that ends a cut answer is
+// written with it.
 func (a *attempt) disconnect() {
 	if a.frames != nil {
 		a.frames.Close()
@@ -444,11 +409,11 @@ func (a *attempt) disconnect() {
 		a.cancel(nil)
 		a.cancel = nil
 	}
-	a.body, a.firstFrameSeen = nil, false
+	a.body, a.wait.begun = nil, false
 	a.memory.release()
 }
 
-// close releases all that the attempt holds. A second close does nothing.
+// close releases everything that the attempt holds. A second close does nothing.
 func (a *attempt) close() {
 	a.closed = true
 	if a.stream != nil {

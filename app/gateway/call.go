@@ -13,8 +13,8 @@ import (
 	"umg/app/ratelimit"
 )
 
-// Call is one text call of a client. Body is not kept after Generate returns, nor after it has called OnBodyReleased,
-// which it does once an answer has begun: a long conversation need not stay in memory while its answer streams.
+// Call is one text call of a client. Generate does not keep Body after it returns. It calls OnBodyReleased as soon as an answer has
+// begun and does not use Body afterwards, so that a long conversation need not stay in memory while its answer streams.
 type Call struct {
 	ID        string
 	Principal app.Principal
@@ -24,24 +24,23 @@ type Call struct {
 	OnBodyReleased func()
 	Headers        http.Header
 	Key            ratelimit.Key // Key has the limits of the key that makes the call; none for a member in the console.
-	// Slot is what the call took before its body was read, in the limits of the account and the key; nil when it took none.
+	// Slot is the slot that the call took before its body was read, within the limits of the account and the key; nil for none.
 	Slot *ratelimit.Slot
-	// StoreResponse is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged.
-	// OnSettled is called when the charge of a whole answer is durable, before the client can know that the answer is whole. Both
-	// may be nil.
+	// StoreResponse gets a whole body before its charge is made durable. When it fails, the call fails without a charge. OnSettled is
+	// called when the charge of a whole answer is durable, but before the end of the answer is sent. Both may be nil.
 	StoreResponse func(ctx context.Context, answer []byte) error
 	OnSettled     func()
 
-	Strict      bool    // Strict means that hints that the model does not take are refused, and not left out.
+	Strict      bool    // Strict means that hints which the model does not support are refused instead of removed.
 	LimitFactor int     // LimitFactor multiplies the usual limits of the account; zero is one.
 	Timing      *Timing // Timing is filled in while the call runs; it may be nil.
 
-	AuthDuration   time.Duration // The time that recognising the caller took before the call, for the record.
+	AuthDuration   time.Duration // The time that the authentication took before the call, for the record.
 	UploadDuration time.Duration // The time in which the caller sent the body, for the record.
 }
 
-// call is a text request and the model that serves it. Nothing in it changes after admit, except when the call moves to
-// another model, and when its body is released.
+// call is a text request and the model that serves it. It does not change after admit, except when the call moves to another model
+// and when its body is released.
 type call struct {
 	gateway *Gateway
 	request Call
@@ -53,7 +52,7 @@ type call struct {
 	removed []string // Removed lists what the gateway took out of the request, for a header of the response.
 	// effortAdded means that the request has an effort that the client did not send.
 	effortAdded bool
-	timeout     time.Duration // Timeout is the requested model's, once a fallback model serves the call; else zero.
+	timeout     time.Duration // Timeout is that of the requested model when a fallback model serves the call; else zero.
 }
 
 // admit reads the head of the call, finds its model, checks it against the contract, prices it and picks the first route.
@@ -87,7 +86,7 @@ func (p *pipeline) admit() error {
 		return err
 	}
 	if err = p.planRoutes(); err != nil && p.fallbacks.skipEjected && p.mayFallBack(err) {
-		return nil // The step open finds out whether another model serves the call.
+		return nil // Open tries the fallback models.
 	}
 	return err
 }
@@ -95,7 +94,7 @@ func (p *pipeline) admit() error {
 // elapsed is how long the call has run.
 func (c *call) elapsed() time.Duration { return c.gateway.o.Now().Sub(c.started) }
 
-// timeLeft is what is left of the time the whole call may take, over all its attempts.
+// timeLeft is the rest of the timeout of the whole call, over all its attempts. It reports false for a call without a timeout.
 func (c *call) timeLeft() (time.Duration, bool) {
 	timeout := cmp.Or(c.timeout, c.model.Timeout)
 	if timeout <= 0 {

@@ -9,7 +9,7 @@ import (
 	"umg/app"
 )
 
-// clientWriter is the client's end of a call. The gateway and the timer of the deadlines both write to it, one at a time.
+// clientWriter writes the response to the client. The gateway and the timer of the deadlines may both use it at any time.
 type clientWriter struct {
 	out            StreamWriter
 	now            app.Clock
@@ -27,7 +27,7 @@ type clientWriter struct {
 
 var errWriterClosed = errors.New("gateway: the call is over")
 
-// send writes to the client and flushes. It returns when that was done.
+// send writes to the client and flushes. It returns the time afterwards.
 func (w *clientWriter) send(status int, contentType string, p []byte) (time.Time, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,7 +58,7 @@ func (w *clientWriter) write(status int, contentType string, p []byte) error {
 	return w.err
 }
 
-// keepAliveAt is when the client has heard nothing for too long, zero for never.
+// keepAliveAt is when the next keep-alive is due; zero for never.
 func (w *clientWriter) keepAliveAt() time.Time {
 	if w.keepAliveEvery == 0 {
 		return time.Time{}
@@ -73,8 +73,8 @@ func (w *clientWriter) keepAliveAt() time.Time {
 	return w.last.Add(w.keepAliveEvery)
 }
 
-// keepAlive sends a comment, unless something else was sent in the last period. It begins the answer when nothing was
-// sent before: from then on errors travel in the stream.
+// keepAlive sends a comment, unless something else was sent in the last period. If it is the first thing that is sent, it begins the
+// response, and later errors are written into the stream.
 func (w *clientWriter) keepAlive() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +84,7 @@ func (w *clientWriter) keepAlive() error {
 	return w.write(http.StatusOK, eventStream, []byte(w.keepAliveText))
 }
 
-// setHeader gives a response that has not begun a header. An empty value removes it.
+// setHeader sets a header if the response has not begun. An empty value removes the header.
 func (w *clientWriter) setHeader(name, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"umg/app/provider"
 )
 
-// open asks the providers of the model for an answer. A call that is too long for the model goes once to the model with a
-// longer context that the catalog names. A call that none of the providers answers goes to the fallback models. Each time it
-// is as if the call had been made to that model, at its price, within its limits and on its routes.
+// open gets an answer from the providers of the model. A call that is too long for the model moves once to the model with a longer
+// context that the catalog names. A call that no provider answers moves to the fallback models. A moved call has the price, the
+// limits and the routes of its new model.
 func (p *pipeline) open(ctx context.Context) error {
 	err := p.routes().open(ctx)
 	if err == nil {
@@ -36,7 +36,7 @@ func (p *pipeline) open(ctx context.Context) error {
 	return p.routes().open(ctx)
 }
 
-// admittedAt is the model of that id, if the call would be admitted there, and the hints that it does not take; else nil.
+// admittedAt returns the model of an id and the hints that it does not support. It returns nil when the model does not admit the call.
 func (p *pipeline) admittedAt(id string) (*catalog.Model, []catalog.Hint) {
 	head := p.head
 	head.Model = id
@@ -47,8 +47,8 @@ func (p *pipeline) admittedAt(id string) (*catalog.Model, []catalog.Hint) {
 	return m, hints
 }
 
-// moveTo makes the call one to another model. Its slot within the limits and its hold are changed for those it needs
-// there; when they cannot be had then the call ends with that, since it might be served in a moment.
+// moveTo moves the call to another model, with a slot and a hold for that model. When it cannot get them, the call ends with this
+// error, so that the client tries again.
 func (p *pipeline) moveTo(ctx context.Context, m *catalog.Model, hints []catalog.Hint) error {
 	p.response.removeHeaders(p.header()) // The header describes the other model.
 	p.model, p.options.Model = m, m.ID

@@ -13,7 +13,7 @@ import (
 	"umg/app/ratelimit"
 )
 
-// countWait is how long a count may take where the route does not say.
+// countWait is how long a count may take on a route without a timeout.
 const countWait = 60 * time.Second
 
 // Count is how many input tokens a request has.
@@ -56,7 +56,9 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 	return count, nil
 }
 
-// count asks the provider of a route, with each of its credentials until one is taken.
+// count asks the provider of a route, with each of its credentials until one is accepted. For the health of the route, a count
+// shows whether a credential works, but not whether the model does: clients who count before each call would otherwise keep a
+// failing model in use, or make a working one be ejected.
 func (p *pipeline) count(ctx context.Context, c candidate) (int64, *provider.Fault) {
 	try, block := p.gateway.o.Health.Begin(c.route, p.plan.forced)
 	if block != "" {
@@ -67,7 +69,11 @@ func (p *pipeline) count(ctx context.Context, c candidate) (int64, *provider.Fau
 	for a := routes.newAttempt(c, try); ; {            // There are no more attempts than credentials.
 		p.attempt = a
 		tokens, fault := a.count(ctx)
-		a.end(countFault(fault))
+		known := abandonedFault()
+		if fault != nil && (fault.Class == provider.ClassCredential || fault.Class == provider.ClassRateLimited) {
+			known = fault
+		}
+		a.end(known)
 		if fault == nil {
 			return tokens, nil
 		}
@@ -75,15 +81,6 @@ func (p *pipeline) count(ctx context.Context, c candidate) (int64, *provider.Fau
 			return 0, fault
 		}
 	}
-}
-
-// countFault is what a count tells of a provider: something of its credentials, and nothing of how its models answer. Else clients
-// who count before each call would keep a model that fails from being ejected, and could have one ejected that does not.
-func countFault(fault *provider.Fault) *provider.Fault {
-	if fault != nil && (fault.Class == provider.ClassCredential || fault.Class == provider.ClassRateLimited) {
-		return fault
-	}
-	return abandonedFault()
 }
 
 // count asks the provider of the attempt's route once.

@@ -6,6 +6,6 @@
 //
 // Generate in pipeline.go is the whole path. Its stages are in call.go, selectmodel.go, hints.go, estimate.go, fallback.go,
 // routeplan.go and upstreamrequest.go (admission); limits.go, funding.go and response.go (what the call takes before it begins);
-// contextfallback.go, retry.go, hedge.go and attempt.go (finding a provider that answers); relay.go, holdextension.go,
+// contextfallback.go, retry.go, hedge.go, attempt.go and framewait.go (finding a provider that answers); relay.go, holdextension.go,
 // checkpoint.go and recovery.go (the stream); settle.go, settlementreason.go, usage.go and report.go (its end).
 package gateway

@@ -11,56 +11,56 @@ import (
 )
 
 const (
-	// A token takes this many bytes of a text at least, for the upper bound of the input.
-	bytesPerTokenLeast = 2
-	bytesPerTokenMost  = 8 // A token takes no more of any text, for the lower bound of the input.
+	bytesPerTokenLeast = 2 // The fewest bytes of a token, for the upper bound of the input.
+	bytesPerTokenMost  = 8 // The most bytes of a token, for the lower bound of the input.
 
-	promptOverheadTokens = 64 // A protocol may add as many to a prompt.
-	imageTokensMost      = 4096
-	imageTokens          = 256 // These are the tokens of a small image, for estimates.
+	promptOverheadTokens = 64   // The most tokens that a protocol adds to a prompt.
+	imageTokensMost      = 4096 // The tokens of a large image, for the upper bound of the input.
+	imageTokens          = 256  // The tokens of a small image, for estimates.
 
-	// What is believed of a provider's count of the input: a token for each byte of the request, the prompts that the provider
-	// adds itself, for tools above all, and images at the dearest resolution there is.
+	// The largest plausible count of the input has a token for each byte of the request, the prompts that the provider adds itself,
+	// for tools above all, and all images at the highest resolution.
 	hiddenTokensMost       = 16_384
 	imageTokensBelievedMax = 49_152
 
-	sliceTokens    = 2048 // A stream without a maximum reserves so many tokens of each choice at a time.
-	usefulTokens   = 256  // An answer of fewer is not worth a call that asked for more.
+	sliceTokens    = 2048 // A stream without a maximum reserves this many tokens of each choice at a time.
+	usefulTokens   = 256  // A call is refused when its credit pays neither for this many tokens nor for all that it asked for.
 	countMax       = 1 << 31
-	outputStandard = 16_384 // This is the bound for models that name no maximum.
-	cutSlackTokens = 256    // An answer beyond four times its bound and this is endless.
+	outputStandard = 16_384 // The maximum of a model for which the catalog has none.
+	// An answer is endless when it is longer than cutFactor times its maximum and cutSlackTokens more.
+	cutSlackTokens = 256
 	cutFactor      = 4
 )
 
 // estimate is what a call may use and cost at one model.
 type estimate struct {
-	input         int64 // Input is the most input tokens.
-	inputLikely   int64 // InputLikely stays below what a provider counts, since it is charged where no count is known.
-	inputBelieved int64 // InputBelieved is the most input tokens that a provider's count is believed for.
+	input         int64 // Input is the upper bound of the input tokens.
+	inputLikely   int64 // InputLikely is charged when no count is known, so it stays below the usual counts.
+	inputBelieved int64 // InputBelieved is the largest plausible count of a provider.
 	output        int64 // Output is the most output tokens of each choice.
 	choices       int64
 	inputUsage    billing.Usage
-	inMeter       billing.Meter // InMeter is the most expensive meter that an input token can count on.
+	inMeter       billing.Meter // InMeter is the most expensive meter of an input token.
 	outMeter      billing.Meter
-	slice         int64 // Slice is the output tokens of each choice that are reserved at first.
+	slice         int64 // Slice is the number of output tokens of each choice that is reserved first.
 	want, min     app.Amount
 	most          app.Amount // Most is the amount for all of the output.
 }
 
-// newEstimate works out what a call may use and cost: input by an upper bound, output as far as the request and the model
-// allow. It fails when the cost is more than any amount.
+// newEstimate computes what a call may use and cost. The output is as long as the request and the model allow. It fails when the
+// cost is higher than the largest amount.
 func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 	e.choices = head.Choices
 	e.input = min(head.TextBytes/bytesPerTokenLeast+promptOverheadTokens+head.Images*imageTokensMost, countMax)
-	if head.Documents > 0 { // Their length is unknown, but the model reads no more than it can.
+	if head.Documents > 0 { // Their length is unknown, but bounded by the context of the model.
 		e.input = max(e.input, min(m.ContextTokens, countMax))
 	}
 	e.inputLikely = min(head.TextTokens+head.MediaTokens+head.Images*imageTokens+1, e.input)
 	e.inputBelieved = countMax
-	if head.Opaque == 0 { // What was sent can be no more tokens.
+	if head.Opaque == 0 { // The size of all parts is known.
 		e.inputBelieved = head.BodyBytes + hiddenTokensMost + head.Images*imageTokensBelievedMax
 	}
-	if limit := m.ContextTokens; limit > 0 { // The model reads no more, but catalogs round the context of models.
+	if limit := m.ContextTokens; limit > 0 { // Catalogs round the context of models, so a little more is plausible.
 		e.inputBelieved = min(e.inputBelieved, limit*boundSlackTenths/10+boundSlackTokens)
 	}
 	e.inputBelieved = min(e.inputBelieved*max(1, e.choices), countMax)
@@ -69,7 +69,7 @@ func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 		e.output = outputStandard
 	}
 	if head.MaxTokens > 0 {
-		least := int64(1) // Some upstream may answer with at least so many tokens, whatever bound it is given.
+		least := int64(1) // Some upstreams raise a lower maximum to this.
 		if slices.ContainsFunc(m.Routes, func(route catalog.Route) bool { return route.Style == llm.Responses }) {
 			least = dialect.ResponseLeast
 		}
@@ -94,7 +94,14 @@ func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 	return e, err
 }
 
-// dearest is the meter whose million costs most.
+// price estimates what the call uses and costs at a model.
+func (f *funding) price(head *dialect.Head, m *catalog.Model) (err error) {
+	f.card = &m.RateCard
+	f.estimate, err = newEstimate(head, m)
+	return err
+}
+
+// dearest is the meter with the highest price of a token.
 func dearest(card *billing.RateCard, meters ...billing.Meter) billing.Meter {
 	best, most := meters[0], app.Amount(-1)
 	for _, m := range meters {
@@ -109,18 +116,18 @@ func dearest(card *billing.RateCard, meters ...billing.Meter) billing.Meter {
 	return best
 }
 
-// leastInput is the fewest tokens that the input can have, media aside. A model is only passed over for its length where even
-// these are too many: else its provider decides.
+// leastInput is the lower bound of the input tokens, without media. A fallback model is skipped only when even this is more than its
+// context. Otherwise its provider decides.
 func leastInput(head *dialect.Head) int64 { return head.TextBytes / bytesPerTokenMost }
 
-// cost is the price of the largest input and so many output tokens of all choices.
+// cost is the price of the largest input with this output of all choices together.
 func (e *estimate) cost(card *billing.RateCard, output int64) (app.Amount, error) {
 	u := e.inputUsage
 	u[e.outMeter] = min(output, countMax)
 	return card.Cost(u)
 }
 
-// inputCost is what the likely input alone costs.
+// inputCost is the price of the likely input alone.
 func (e *estimate) inputCost(card *billing.RateCard) (app.Amount, error) {
 	var input billing.Usage
 	input[billing.InputTokens] = e.inputLikely
@@ -128,10 +135,10 @@ func (e *estimate) inputCost(card *billing.RateCard) (app.Amount, error) {
 	return card.Cost(input)
 }
 
-// outputMost is the output all choices may have together.
+// outputMost is the maximum output of all choices together.
 func (e *estimate) outputMost() int64 { return min(e.output*e.choices, countMax) }
 
-// endless reports whether an answer has become longer than any upstream makes one that respects the bound.
+// endless reports whether an answer is so long that the upstream cannot have respected its maximum.
 func (e *estimate) endless(contentBytes int64) bool {
 	return contentBytes/bytesPerToken > cutFactor*e.outputMost()+cutSlackTokens
 }

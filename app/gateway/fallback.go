@@ -21,8 +21,8 @@ const (
 	fallbackAttemptsMax = 3
 )
 
-// fallbacks are the models that may serve a call when no provider of its own model answers, and what the dearest of
-// them may take.
+// fallbacks are the models that may serve a call when no provider of the requested model answers, and the resources that the most
+// expensive of them needs.
 type fallbacks struct {
 	// any reports that the call can go to at least one model.
 	any bool
@@ -32,7 +32,7 @@ type fallbacks struct {
 	want, most app.Amount
 	// input and output are the most tokens that any model may use. Output is of each choice.
 	input, output int64
-	// least is what the input alone costs at the cheapest model, by the estimate.
+	// least is the price of the likely input at the cheapest model.
 	least app.Amount
 
 	// used means that fallback models were tried.
@@ -43,8 +43,8 @@ type fallbacks struct {
 	attemptsMore int
 }
 
-// findFallbacks notes which models may serve the call in place of its own, and what is reserved for that. A model that
-// raises what is reserved is checked against its contract here, every other one only when its turn comes.
+// findFallbacks notes which models may serve the call instead of the requested one, and the amount to reserve for them. It checks a
+// model that raises this amount against its contract. The other models are checked when they are tried.
 func (p *pipeline) findFallbacks() error {
 	f, own := &p.fallbacks, &p.funding.estimate
 	switch p.request.Headers.Get(fallbackHeader) {
@@ -86,7 +86,7 @@ func (p *pipeline) findFallbacks() error {
 	return nil
 }
 
-// mayFallBack reports whether a call has failed because no provider of its model answers, so that those of another may.
+// mayFallBack reports whether a call has failed because no provider of its model answers, so that another model may serve it.
 func (p *pipeline) mayFallBack(failed error) bool {
 	if p.expired() {
 		return false
@@ -101,8 +101,8 @@ func (p *pipeline) mayFallBack(failed error) bool {
 	return false
 }
 
-// modelState is what a call has at the model that it is made to: a price, an order of routes, an attempt, and the request
-// without what the model does not take. A call that has tried another model without success goes on with it.
+// modelState is the part of a call that depends on its model: the price, the plan of the routes, the attempt, and the request without
+// hints that the model does not support. It is restored after another model was tried without success.
 type modelState struct {
 	model   *catalog.Model
 	body    []byte
@@ -126,9 +126,8 @@ func (p *pipeline) restore(s *modelState) {
 	p.builder.decoded, p.funding.pricing, p.plan, p.attempt = s.decoded, s.pricing, s.plan, s.attempt
 }
 
-// fallBack lets another model serve a call that no provider of its own model answers: the fallback models of the catalog
-// in their order, each once, until one answers. Otherwise the call ends as it would have ended without them: routes of its
-// own model that were passed over for the fallback models are asked now.
+// fallBack tries the fallback models of the catalog in their order, each once, until one answers. When none does, it tries those
+// routes of the requested model that were skipped before because of the fallback models.
 func (p *pipeline) fallBack(ctx context.Context, failed error) error {
 	if len(p.fallbacks.left) == 0 || !p.mayFallBack(failed) {
 		return failed
@@ -159,8 +158,8 @@ func (p *pipeline) fallBack(ctx context.Context, failed error) error {
 	return p.routes().open(ctx)
 }
 
-// nextFallback is the next fallback model that would admit the call, and the hints that it does not take. It is nil when there
-// is none, or no time for one.
+// nextFallback is the next fallback model that admits the call, and the hints that it does not support. It is nil when there is no
+// such model or the timeout of the call is over.
 func (p *pipeline) nextFallback(ctx context.Context) (*catalog.Model, []catalog.Hint) {
 	f := &p.fallbacks
 	for len(f.left) > 0 && ctx.Err() == nil && !p.expired() {
@@ -173,8 +172,8 @@ func (p *pipeline) nextFallback(ctx context.Context) (*catalog.Model, []catalog.
 	return nil, nil
 }
 
-// markFallback notes that the call goes to a fallback model. It may last as long as the model that was asked for allows,
-// and make fallbackAttemptsMax attempts more.
+// markFallback notes that the call moves to a fallback model. It keeps the timeout of the requested model, and may make
+// fallbackAttemptsMax more attempts.
 func (p *pipeline) markFallback() {
 	p.fallbacks.used = true
 	if p.timeout == 0 {
@@ -183,17 +182,17 @@ func (p *pipeline) markFallback() {
 	p.fallbacks.attemptsMore = max(p.fallbacks.attemptsMore, p.attempts+fallbackAttemptsMax-attemptsMax)
 }
 
-// pricedMeters are what the charge of a text call can be made of.
+// pricedMeters are the meters of the charge of a text call.
 var pricedMeters = []billing.Meter{
 	billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens, billing.OutputTokens, billing.ReasoningTokens, billing.Requests,
 }
 
-// isDearer reports whether a model has a price that is higher than that of the model that the call is made to.
+// isDearer reports whether a model has any price that is higher than that of the call's model.
 func (c *call) isDearer(m *catalog.Model) bool {
 	return m.RateCard.Exceeds(c.model.RateCard, pricedMeters...)
 }
 
-// mayResumeElsewhere reports whether a fallback model is left that may go on with an answer of this model that is cut.
+// mayResumeElsewhere reports whether there is a fallback model that may continue a cut answer of this model.
 func (p *pipeline) mayResumeElsewhere() bool {
 	snapshot := p.gateway.o.Snapshot
 	return slices.ContainsFunc(p.fallbacks.left, func(id string) bool {
@@ -202,8 +201,8 @@ func (p *pipeline) mayResumeElsewhere() bool {
 	})
 }
 
-// resumeElsewhere lets a fallback model go on with an answer that was cut after the client had a part of it. The whole answer
-// is charged at the prices of the model that ends it, so none may that has a higher one than the model that began it.
+// resumeElsewhere lets a fallback model continue an answer that was cut after the client got a part of it. The whole answer is
+// charged at the prices of the model that ends it, so that model must not have any higher price than the one that began it.
 func (p *pipeline) resumeElsewhere(ctx context.Context) bool {
 	own := p.modelState()
 	moved := false
@@ -227,7 +226,7 @@ func (p *pipeline) resumeElsewhere(ctx context.Context) bool {
 	return false
 }
 
-// resumeAt makes a call whose answer has begun one to another model, which costs no more. What is funded stays funded.
+// resumeAt moves a call whose answer has begun to another model, which costs no more. Its funded tokens stay the same.
 func (p *pipeline) resumeAt(m *catalog.Model, hints []catalog.Hint) error {
 	f := &p.funding
 	before := f.estimate.output
@@ -248,5 +247,5 @@ func (p *pipeline) resumeAt(m *catalog.Model, hints []catalog.Hint) error {
 	return p.moveSlot()
 }
 
-// errAnswerFull is why a model cannot go on with an answer that is as long as its own may be.
+// errAnswerFull means that a model cannot continue an answer that has reached the maximum output of the model already.
 var errAnswerFull = errors.New("gateway: the answer is as long as the model's may be")

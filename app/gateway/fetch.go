@@ -7,15 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif"  // The size of images of these formats is read before their pixels are.
-	_ "image/jpeg" // See above.
-	_ "image/png"  // See above.
+	_ "image/gif"  // For image.DecodeConfig.
+	_ "image/jpeg" // For image.DecodeConfig.
+	_ "image/png"  // For image.DecodeConfig.
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 
-	_ "golang.org/x/image/webp" // The standard library has no WebP.
+	_ "golang.org/x/image/webp" // For image.DecodeConfig.
 
 	"umg/app"
 	"umg/app/egress"
@@ -31,8 +31,8 @@ const (
 	imageUnreadable = "invalid_image"
 )
 
-// fetchImages gets the images of a call whose provider takes none by address, one after the other and each address once:
-// their number and bytes are bounded for the whole call, and what comes must be an image of a kind that providers read.
+// fetchImages fetches the images of a call whose provider does not accept addresses, one after the other and each address once. Their
+// number and their bytes are bounded for the whole call. Each must be an image in a format that providers read.
 func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *memoryReservation) error {
 	if g.o.Egress == nil {
 		return app.Errorf(app.Invalid, imageUnreadable,
@@ -117,7 +117,7 @@ func imageAt(address string) string {
 	return "The image at " + strconv.Quote(app.TruncateBytes(address, shownBytesMax))
 }
 
-// badImage refuses the image at an address. The format goes on with a sentence that begins with the image.
+// badImage is the error for the image at an address. The format is the predicate of a sentence whose subject is the image.
 func badImage(address, format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, imageUnreadable, "%s %s", imageAt(address), fmt.Sprintf(format, args...)).At(imagesParam)
 }

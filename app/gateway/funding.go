@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"umg/app"
-	"umg/app/catalog"
-	"umg/app/dialect"
 	"umg/billing"
 )
 
@@ -14,8 +12,8 @@ type funding struct {
 	credit CreditManager
 	hold   billing.Hold
 	pricing
-	// coversFallbacks means that the hold was taken for fallback models, too. A call is then charged no more than the model that
-	// answers may cost.
+	// coversFallbacks means that the hold is large enough for fallback models, too. Then the charge is bounded by the estimate of the
+	// model that answers.
 	coversFallbacks bool
 	creditLow       bool           // The smallest slice was refused; the gateway asks once more when the funded tokens end.
 	outOfCredit     bool           // The hold could not be extended: no credit was left.
@@ -31,15 +29,8 @@ type pricing struct {
 	sliceTokens      int64 // SliceTokens is how many tokens an extension adds; zero when all output is funded.
 }
 
-// price estimates what the call uses and costs at a model.
-func (f *funding) price(head *dialect.Head, m *catalog.Model) (err error) {
-	f.card = &m.RateCard
-	f.estimate, err = newEstimate(head, m)
-	return err
-}
-
-// reserve holds what the call may cost, or as much of it as is worthwhile. The fallback models of the call may need more than
-// its own model: want is the amount for the dearest of them.
+// reserve takes a hold for the estimated cost of the call, or for a part of it that is still useful. Want is the amount for the most
+// expensive fallback model, which may be more than that of the requested model.
 func (f *funding) reserve(ctx context.Context, c *Call, want app.Amount) (err error) {
 	f.hold, err = f.credit.Hold(ctx, billing.HoldRequest{
 		ID: c.ID, AccountID: c.Principal.AccountID, BudgetID: c.Principal.BudgetID,
@@ -51,8 +42,7 @@ func (f *funding) reserve(ctx context.Context, c *Call, want app.Amount) (err er
 	return err
 }
 
-// bound lowers the output to what the hold affords, when it is less than what was wanted, and notes how much of the
-// output is funded.
+// bound lowers the maximum output when the hold is smaller than the estimate, and notes how many tokens are funded.
 func (f *funding) bound() {
 	e := &f.estimate
 	if f.hold.Amount >= e.want {
@@ -67,7 +57,7 @@ func (f *funding) bound() {
 	}
 }
 
-// raise raises the hold to what the call may cost at another model, or as far as is worthwhile.
+// raise raises the hold to the estimate of another model, or to the least useful part of it.
 func (f *funding) raise(ctx context.Context) error {
 	e := &f.estimate
 	if f.hold.Amount < e.want {

@@ -17,7 +17,7 @@ import (
 	"umg/billing"
 )
 
-// Limits of a call. The waits for an upstream come from its route.
+// Limits of a call. The timeouts of an upstream are those of its route.
 const (
 	attemptsMax       = 6
 	keepAliveStandard = 15 * time.Second
@@ -25,7 +25,7 @@ const (
 	retryAfterMax     = 2 * time.Second // An upstream that asks for a longer wait is not retried.
 	drainMax          = 250 * time.Millisecond
 	silenceStandard   = 2 * time.Second
-	batchBytes        = 1 << 10  // This is enough for a stream as slow as a model.
+	batchBytes        = 1 << 10  // This is enough for a stream at the usual speed of a model.
 	batchBytesMax     = 32 << 10 // This bounds the frames that are written together.
 	memoryStandard    = 512 << 20
 	keptStandard      = 64 << 20
@@ -39,7 +39,7 @@ type CreditManager interface {
 	Extend(ctx context.Context, h *billing.Hold, more app.Amount) error
 	// Progress notes what a call has delivered, in case it never ends. It does not wait.
 	Progress(h billing.Hold, s billing.Settlement)
-	// Settle ends a hold, durably.
+	// Settle ends a hold and makes its charge durable.
 	Settle(ctx context.Context, h billing.Hold, s billing.Settlement) error
 }
 
@@ -52,21 +52,21 @@ type Options struct {
 	Now           app.Clock
 	Random        func(n int) int   // Random returns a number from 0 to n-1.
 	Health        *health.Monitor   // Health is that of the providers; a new one when nil.
-	Egress        *egress.Client    // Egress fetches images whose address a provider cannot be given; none is fetched when nil.
-	Tracer        *telemetry.Tracer // Tracer is nil where no calls are traced.
+	Egress        *egress.Client    // Egress fetches images for providers that do not accept addresses; none is fetched when nil.
+	Tracer        *telemetry.Tracer // Tracer is nil when calls are not traced.
 	Rates         Rates             // Rates bound requests other than calls, and bodies.
 
 	// Balance is for quotes. Nothing is quoted when it is nil.
 	Balance func(ctx context.Context, accountID string) (billing.Balance, error)
 
-	// Credit fails when the account or the key's budget has no credit for a hold. It reserves nothing; nil asks no one.
+	// Credit fails when the account or the key's budget has no credit for a hold. It reserves nothing. No credit is checked when nil.
 	Credit func(ctx context.Context, q billing.HoldRequest) error
 
 	KeepAlive time.Duration // KeepAlive is the silence after which a comment keeps a stream open; 15 s when zero.
-	Silence   time.Duration // Silence is the wait after what may be the end of an answer; 2 s when zero.
+	Silence   time.Duration // Silence is the wait for more frames after a frame that may be the last one; 2 s when zero.
 	RetryWait time.Duration // RetryWait is the longest random wait before the same route is tried again; 100 ms when zero.
 	Memory    *sse.Budget   // Memory bounds large frames and requests; 512 MiB when nil.
-	// Kept bounds what is kept of requests and answers so that a stream that is cut can go on elsewhere; 64 MiB when nil.
+	// Kept bounds the requests and answers that are kept so that another route can continue a cut stream; 64 MiB when nil.
 	Kept *sse.Budget
 }
 
@@ -103,8 +103,8 @@ func New(o Options) *Gateway {
 	return &Gateway{o: o}
 }
 
-// StreamWriter is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
-// not take in time must return an error; the caller sets that deadline.
+// StreamWriter writes the response to the client. Begin is called once, before the first Write. A Write or Flush must return an error
+// when the client does not read in time; the caller of Generate sets that deadline.
 type StreamWriter interface {
 	Begin(status int, contentType string, header http.Header) error
 	Write(p []byte) error

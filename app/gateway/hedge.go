@@ -13,9 +13,8 @@ import (
 // errOvertaken is why an attempt is cancelled when the other one of a hedged call has answered first.
 var errOvertaken = errors.New("gateway: another route has answered first")
 
-// hedge is a second attempt beside the first one of a call, on another route, for the case that the first is late. The
-// first of them with content answers. The other is cancelled at once and has ended when the hedge has, so that nothing of
-// it outlasts the request that both send.
+// hedge is a second attempt on another route, which starts when the first attempt of a call is late. The attempt that has content
+// first answers the call. The other one is canceled at once, and has ended when the hedge ends, since both send the same request.
 type hedge struct {
 	call    *pipeline // The hedge reads only the fields of the call that its first attempt does not write.
 	first   *attempt
@@ -34,8 +33,8 @@ type hedge struct {
 	cancel  context.CancelCauseFunc
 }
 
-// race makes the first attempt of a call and, when that is late, another beside it. Afterwards the attempt of the call is the
-// one that answers, or the last that failed.
+// race makes the first attempt of a call, and a second one beside it when the first is late. Afterwards the attempt of the call is
+// the one that answers, or the last one that failed.
 func (p *pipeline) race(ctx context.Context, first *attempt) *provider.Fault {
 	h := &hedge{call: p, first: first, plan: p.plan, after: first.health.HedgeAfter(p.plan.routes), ended: make(chan struct{})}
 	h.timer = time.AfterFunc(h.after, func() { h.run(ctx) })
@@ -56,7 +55,7 @@ func (p *pipeline) race(ctx context.Context, first *attempt) *provider.Fault {
 	return p.join(h, fault)
 }
 
-// isPermanent reports whether a provider has refused the request for good, so that no other may answer it in its place.
+// isPermanent reports whether a provider has refused the request for a reason that holds for every provider.
 func isPermanent(fault *provider.Fault) bool {
 	return fault.Class == provider.ClassRefused && fault.Retry == provider.Nowhere
 }
@@ -77,9 +76,8 @@ func (h *hedge) decide(second bool) bool {
 	return true
 }
 
-// run is the goroutine of a hedge, which its timer starts when the first attempt is late. The call owns it: it cancels
-// the goroutine when its result is no longer needed, and waits for its end. The goroutine lasts no longer than one
-// attempt may.
+// run is the goroutine of a hedge, which its timer starts when the first attempt is late. The call cancels the goroutine when its
+// result is not needed, and waits for its end. The goroutine is bounded by the timeouts of one attempt.
 func (h *hedge) run(ctx context.Context) {
 	defer close(h.ended)
 	defer func() { h.crash = recover() }() // The call's own goroutine panics again with this value.
@@ -122,7 +120,7 @@ func (h *hedge) run(ctx context.Context) {
 	a.close()
 }
 
-// try makes the second attempt, with deadlines and the memory of a request of its own.
+// try makes the second attempt, with its own deadlines and its own memory for the request.
 func (h *hedge) try(ctx context.Context, cancel context.CancelCauseFunc) *provider.Fault {
 	p := h.call
 	builder := requestBuilder{call: &p.call, memory: memoryReservation{budget: p.gateway.o.Memory}}
@@ -142,7 +140,7 @@ func (h *hedge) try(ctx context.Context, cancel context.CancelCauseFunc) *provid
 	return fault
 }
 
-// join takes over the second attempt of a call: its answer, or its fault when the first attempt has failed, too.
+// join makes the second attempt the attempt of the call when it answers, or when both have failed.
 func (p *pipeline) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	first, second := h.first, h.attempt
 	p.hedgeUsed = true

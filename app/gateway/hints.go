@@ -13,8 +13,8 @@ import (
 // effortField is the member of the messages style that names an effort.
 const effortField = "output_config.effort"
 
-// removeHints takes out of the request the hints that the model does not take, or puts the nearest value that it takes in
-// their place. A bound on the output stays as it came: the one that goes upstream is lowered with what depends on it.
+// removeHints removes the hints that the model does not support from the request, or replaces their values by the nearest ones that it
+// supports. It keeps the maximum output of the request, since that is lowered later in the upstream request.
 func (b *requestBuilder) removeHints(hints []catalog.Hint) error {
 	if len(hints) == 0 {
 		return nil
@@ -54,8 +54,8 @@ func (b *requestBuilder) removeHints(hints []catalog.Hint) error {
 	return b.replaceBody(dialect.Amend(c.request.Body, changes))
 }
 
-// listHint lists a hint that was changed. One that was changed before, for a model that did not answer, is listed with the value
-// that the client sent, and not at all where it has that value again.
+// listHint adds a changed hint to the list. If the hint was already changed for a model that did not answer, its entry is replaced by
+// one with the value that the client sent. If it has that value again, its entry is removed.
 func (c *call) listHint(listed string) {
 	field, values, _ := strings.Cut(listed, "=")
 	_, now, _ := strings.Cut(values, "->")
@@ -77,7 +77,7 @@ func (c *call) listHint(listed string) {
 	c.removed = append(c.removed, listed)
 }
 
-// removeExtras takes out of the request what a provider would do beside answering it and for which no card has a price.
+// removeExtras removes from the request the services of a provider, such as web search, for which no rate card has a price.
 func (b *requestBuilder) removeExtras() error {
 	c := b.call
 	extras := c.head.Extras()
@@ -91,7 +91,7 @@ func (b *requestBuilder) removeExtras() error {
 	return b.replaceBody(c.head.WithoutExtras())
 }
 
-// replaceBody makes a changed request the one of the call.
+// replaceBody replaces the request of the call by a changed one.
 func (b *requestBuilder) replaceBody(body []byte) error {
 	head, err := b.call.dialect.Peek(body)
 	if err != nil {

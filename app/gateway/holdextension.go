@@ -10,11 +10,11 @@ import (
 	"umg/billing"
 )
 
-// A stream that names no maximum reserves a slice of its output at a time. The next one is asked for when this part of
-// the current one is left, so that the stream does not wait for it.
+// A stream without a maximum reserves the credit for one slice of its output at a time. The gateway asks for the next slice
+// early, so that the stream does not wait for it.
 const (
-	aheadShare  = 4
-	extendMax   = 5 * time.Second // A stream waits so long for its next slice when the database is away.
+	aheadShare  = 4               // The next slice is asked for when one part in aheadShare of the current slice is left.
+	extendMax   = 5 * time.Second // A stream waits so long for its next slice while the database is unavailable.
 	extendPause = 100 * time.Millisecond
 )
 
@@ -26,8 +26,8 @@ type holdExtension struct {
 	stop         context.CancelFunc
 }
 
-// keepAhead keeps the hold ahead of an answer that has not ended. It waits only where the answer has come to the end of what
-// is funded, and when there is no more credit then the answer has run out of it.
+// keepAhead extends the hold before the answer uses all of its funded tokens. It waits for an extension only when the answer has
+// used them all. When the account has no more credit then, it sets outOfCredit.
 func (f *funding) keepAhead(ctx context.Context, s *dialect.StreamStats) *provider.Fault {
 	if f.sliceTokens == 0 || s.Finish != "" && f.estimate.choices == 1 {
 		return nil
@@ -71,8 +71,8 @@ func (f *funding) extendAhead(ctx context.Context) {
 	}
 }
 
-// startExtension asks for another slice while the stream goes on. The goroutine is owned by the call, which waits for its
-// answer or stops it before it settles; extendMax bounds it.
+// startExtension asks for another slice while the stream goes on, and tries again while the database is unavailable. The call
+// waits for the answer or stops the extension before it settles.
 func (f *funding) startExtension(ctx context.Context) {
 	x := &holdExtension{hold: f.hold, answer: make(chan error, 1)}
 	f.extension = x
@@ -84,23 +84,20 @@ func (f *funding) startExtension(ctx context.Context) {
 		return
 	}
 	credit, more := f.credit, cost-f.hold.Amount
-	// goroutine: the extension owns it; it ends with the answer of the credit manager or when the extension is stopped.
-	go func() { x.answer <- extendHold(ctx, credit, &x.hold, more) }()
-}
-
-// extendHold raises a hold, and tries again while the store is away.
-func extendHold(ctx context.Context, credit CreditManager, h *billing.Hold, more app.Amount) error {
 	if more <= 0 {
-		return nil
+		x.answer <- nil
+		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, extendMax)
-	defer cancel()
-	for {
-		err := credit.Extend(ctx, h, more)
-		if err == nil || app.KindOf(err) != app.Unavailable || pause(ctx, extendPause) != nil {
-			return err
+	// goroutine: the extension owns it; it ends with the answer of the credit manager or when the extension is stopped.
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, extendMax)
+		defer cancel()
+		err := credit.Extend(ctx, &x.hold, more)
+		for err != nil && app.KindOf(err) == app.Unavailable && pause(ctx, extendPause) == nil {
+			err = credit.Extend(ctx, &x.hold, more)
 		}
-	}
+		x.answer <- err
+	}()
 }
 
 // endExtension handles the result of extending the hold by a slice. When the credit does not suffice for a whole slice, the

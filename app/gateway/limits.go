@@ -9,7 +9,7 @@ import (
 	"umg/billing"
 )
 
-// limitsOn is what the limits are asked of a call of an account on a model, but for its tokens and its key.
+// limitsOn is the request to the rate limiter for a call of an account on a model, without its tokens and its key.
 func (g *Gateway) limitsOn(m *catalog.Model, accountID string, factor int) ratelimit.Request {
 	factor = max(factor, 1)
 	n := int64(factor)
@@ -20,7 +20,7 @@ func (g *Gateway) limitsOn(m *catalog.Model, accountID string, factor int) ratel
 	}
 }
 
-// Headroom is what an account may still do now on each of the models. Nothing is counted. Videos are held to the same limits.
+// Headroom is what the limits leave an account on each of the models now. It counts nothing. The same limits apply to videos.
 func (g *Gateway) Headroom(accountID string, factor int, models []*catalog.Model) []ratelimit.Headroom {
 	asks := make([]ratelimit.Request, len(models))
 	for i, m := range models {
@@ -29,7 +29,7 @@ func (g *Gateway) Headroom(accountID string, factor int, models []*catalog.Model
 	return g.o.Limits.Peek(asks)
 }
 
-// takeSlot takes a slot within the limits, beginning with the place that the call has.
+// takeSlot takes a slot for the call and its tokens, starting from the slot that it took before its body was read.
 func (p *pipeline) takeSlot(q ratelimit.Request) (err error) {
 	if p.slot = p.request.Slot; p.slot != nil {
 		return p.slot.Join(q)
@@ -38,16 +38,16 @@ func (p *pipeline) takeSlot(q ratelimit.Request) (err error) {
 	return err
 }
 
-// moveSlot gives the slot back as if it had not been taken, and takes one for the model that the call has moved to. A slot that
-// was refused still tells what is left.
+// moveSlot returns the slot as if it had not been taken, and takes one for the model that the call has moved to. A refused slot still
+// has the windows of the limits.
 func (p *pipeline) moveSlot() (err error) {
 	p.slot.Withdraw()
 	p.slot, err = p.gateway.o.Limits.Take(p.limitRequest())
 	return err
 }
 
-// limitRequest is the request to the rate limiter. The gateway corrects its tokens when the call ends, so they need not be
-// an upper bound. A call with a high token limit that it does not use must not keep other calls out while it runs.
+// limitRequest is the request to the rate limiter. Its tokens need not be an upper bound, since the gateway corrects them when the
+// call ends. A call with a high maximum that it does not use must not block other calls while it runs.
 func (p *pipeline) limitRequest() ratelimit.Request {
 	e := &p.funding.estimate
 	q := p.gateway.limitsOn(p.model, p.request.Principal.AccountID, p.request.LimitFactor)
@@ -56,8 +56,8 @@ func (p *pipeline) limitRequest() ratelimit.Request {
 	return q
 }
 
-// limitedTokens is what a call counts against the limits of tokens when it has ended: what was charged. A caller that leaves gets
-// nothing back of what the call was let through with, wherever it left, since a provider may be at work for it.
+// limitedTokens is the number of tokens that an ended call counts against the limits: those that were charged. When the client has
+// left, it is at least the number with which the call was admitted, since a provider may still be working on it.
 func (p *pipeline) limitedTokens(ctx context.Context) int64 {
 	usage := &p.outcome.charge.usage
 	used := usage.InputTotal() + usage.Output

@@ -7,14 +7,14 @@ import (
 	"umg/app/sse"
 )
 
-// What is large counts against the memory of the whole process, as often as it is in memory at once. Less than that is
-// what every call needs.
+// Large requests, frames and answers reserve memory of the budget of the process, once for each of their copies. Smaller ones belong
+// to the memory that every call needs.
 const (
 	largeBytes        = 64 << 10 // Larger frames and whole answers reserve memory.
 	largeRequestBytes = 1 << 20  // Larger translated requests and images reserve memory.
 
 	passedCopies     = 2 // The copies are the received and the sent form.
-	translatedCopies = 4 // The copies are the received, decoded and encoded forms, and what a style repeats at its end.
+	translatedCopies = 4 // The copies are the received, decoded and encoded forms, and the text that some styles repeat at the end.
 	requestCopies    = 3 // The copies are the decoded, encoded and sent forms; the API counts the body itself.
 	imageCopies      = 5 // The copies are the received, base64, encoded and sent forms.
 	memoryRetryAfter = time.Second
@@ -39,7 +39,7 @@ func (r *memoryReservation) release() {
 	r.taken = 0
 }
 
-// errMemory refuses what is large while too much of that is there already.
+// errMemory is the error for a large request while the budget is used up.
 func errMemory() *app.Error {
 	return app.Errorf(app.Unavailable, "service_unavailable",
 		"Too many large requests are being translated right now. Please try again in a moment.").After(memoryRetryAfter)

@@ -20,8 +20,8 @@ type pipeline struct {
 	funding    funding
 	response   response
 	plan       routePlan
-	attempt    *attempt            // Attempt is the one that answers, or the last that failed; nil before the first.
-	received   dialect.StreamStats // Received is what the attempts have received that have ended, as far as it still counts.
+	attempt    *attempt            // Attempt is the one that answers, or the last one that failed; nil before the first.
+	received   dialect.StreamStats // Received describes the part of the answer that ended attempts have received and that still counts.
 	attempts   int
 	hedgeUsed  bool // A hedge was started for this call.
 	// providerHadRequest means that the client has left while a provider had its request and had not refused it.
@@ -37,7 +37,7 @@ type outcome struct {
 	rule    billing.Rule // Rule is the row of the settlement table.
 	charge  charge
 	settled bool // The hold has ended.
-	// responseStored means that a repetition of the call is given its whole answer.
+	// responseStored means that the whole answer is stored for repetitions of the call.
 	responseStored bool
 	report         Report
 }
@@ -49,9 +49,9 @@ func newPipeline(g *Gateway, request Call) *pipeline {
 	return p
 }
 
-// Generate answers one text call. It is the whole path in order, and a hold ends in exactly one place. It returns an
-// error only when nothing was sent, and the caller then renders it. An error after that is written in the stream, in the
-// format of the call's style, and is part of the report.
+// Generate answers one text call. It shows all steps of a call in their order. It returns an error only when nothing was sent; the
+// caller then writes the response for it. A later error is written into the stream, in the format of the call's style, and is part of
+// the report.
 func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*Report, error) {
 	p := newPipeline(g, call)
 	ctx = p.startSpan(ctx)
@@ -80,7 +80,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*R
 	failpoint.At(failpoint.C3)
 	if err == nil {
 		p.releaseBody()
-		err = p.relay(ctx) // After this step everything but the end was sent.
+		err = p.relay(ctx) // After this step the answer was sent, except for its end.
 		p.recordAttemptResult(err)
 	}
 	ended := g.o.Now()
@@ -90,7 +90,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*R
 	return p.finish(err)
 }
 
-// close releases what the call holds in memory, and its connections.
+// close releases the memory and the connections of the call.
 func (p *pipeline) close() {
 	p.response.deadlines.close() // Nothing is written to the client afterwards.
 	if p.attempt != nil {

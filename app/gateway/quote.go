@@ -10,7 +10,7 @@ import (
 // quotesPerMinuteMax bounds the quotes of an account and model, apart from the limits of its calls.
 const quotesPerMinuteMax = 600
 
-// Quote is what a call may cost. It is what the call itself would be held to.
+// Quote is the estimated cost of a call, by the same rules as for the call itself.
 type Quote struct {
 	Model         string
 	RateCardID    string
@@ -27,8 +27,8 @@ type Quote struct {
 	Dropped       string     // Dropped lists the members that would not go upstream, as a header value.
 }
 
-// Quote does what Generate does until the hold: an invalid call is refused with the same error, and a valid one is priced.
-// Nothing is written, no limit of calls is used up and no provider is asked.
+// Quote takes the steps of Generate before the hold: it refuses an invalid call with the same error, and computes the price of a valid
+// one. It stores nothing, counts against no limit of calls and sends nothing to a provider.
 func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 	p := newPipeline(g, call)
 	defer p.builder.memory.release()

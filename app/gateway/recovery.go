@@ -12,37 +12,35 @@ import (
 	"umg/app/provider"
 )
 
-// recoveriesMax is how often another route may go on with one answer.
+// recoveriesMax is how often one answer may be continued by another route.
 const recoveriesMax = 2
 
-// Bounds of what is kept of a stream so that another route can go on with it.
+// Bounds of the memory that is kept for a stream so that another route can continue it.
 const (
 	keptBodyBytesMax = 4 << 20 // A longer request is never kept.
-	// keptSmallBytes is the length up to which a request is kept while there is any space. A longer one is kept only while
-	// keptFreeBytes are free.
+	// A request of up to keptSmallBytes is kept while there is any space. A longer one is kept only while keptFreeBytes are free.
 	keptSmallBytes = 32 << 10
 	keptFreeBytes  = keptStandard / 2
 	// transcriptBytes are reserved for a transcript when it begins, and each time that it has grown beyond its space.
 	transcriptBytes = 4 << 10
-	// transcriptFactor is the space that a transcript needs over its contents, since its buffers grow ahead.
+	// transcriptFactor is the ratio of the memory of a transcript to its contents, since its buffers have spare capacity.
 	transcriptFactor   = 2
 	transcriptSpaceMax = translate.TranscriptBytesMax * transcriptFactor
 )
 
-// recovery is what it takes to let another route go on with a stream that is cut. Only streams have one that another
-// route, or a fallback model, is left for.
+// recovery is the state that another route needs to continue a cut stream. A call has one only while there is another route or
+// fallback model for its stream.
 type recovery struct {
-	transcript *translate.Transcript // The transcript is what the client already has.
+	transcript *translate.Transcript // The transcript is the part of the answer that the client already has.
 	memory     memoryReservation     // Memory is that of the transcript and of the request.
 	reserved   int64                 // Reserved is how many bytes the transcript may take.
 	base       dialect.StreamStats   // Base is the statistics of the transcript.
 	request    *llm.Request
 	tries      int
-	prefilled  bool // The route that resumes the answer got its beginning as a prefix.
+	prefilled  bool // The request of the route that resumes the answer has the beginning of the answer.
 }
 
-// releaseBody drops the request once its answer has begun, but for a copy where another route may have to go on with the
-// answer.
+// releaseBody drops the request once its answer has begun. It keeps a copy when another route may have to continue the answer.
 func (p *pipeline) releaseBody() {
 	p.request.Body = p.startRecovery()
 	p.builder.decoded = nil
@@ -53,9 +51,9 @@ func (p *pipeline) releaseBody() {
 	}
 }
 
-// startRecovery returns a copy of the request to keep while its answer streams, and begins to record what is delivered,
-// where another route may have to go on with the answer. It returns nil where none can, and where there is no memory. A stream
-// of several choices cannot go on, since another route does not know which of them it would continue.
+// startRecovery begins to record the delivered answer, and returns a copy of the request to keep meanwhile, so that another route can
+// continue the answer. It returns nil when there is no such route or no memory. A stream of several choices cannot be continued,
+// since a route would not know which choice it continues.
 func (p *pipeline) startRecovery() []byte {
 	size, budget := int64(len(p.request.Body)), p.gateway.o.Kept
 	memory := memoryReservation{budget: budget}
@@ -69,8 +67,8 @@ func (p *pipeline) startRecovery() []byte {
 	return bytes.Clone(p.request.Body)
 }
 
-// noteDelivered records what was delivered, where that is of use. A transcript that no other stream can go on with, and one
-// that there is no memory for, is given up together with the request.
+// noteDelivered adds delivered bytes to the transcript, if there is one. It gives up the recovery when no route can continue the
+// transcript any more, or when there is no memory for it.
 func (p *pipeline) noteDelivered(sent []byte) {
 	v := p.recovery
 	if v == nil {
@@ -94,11 +92,11 @@ func (p *pipeline) endRecovery() {
 	}
 }
 
-// recoverStream delivers what came before a fault, and lets another route go on with the answer if that can be. It asks routes
-// that this call has not asked yet, each once, within the bounds of every attempt: health, credentials, the provider's retry
-// budget, attemptsMax and the time the whole call may take. After the routes of the model come those of the fallback models that
-// may go on with the answer. Afterwards the attempt of the call is that of the other route, whose first content is pending. Else
-// it is still the one that was cut, and the error is the fault of the cut, or the reason why the call itself is over.
+// recoverStream delivers the bytes that arrived before a fault, and lets another route continue the answer if possible. It tries
+// routes that this call has not tried yet, each once, first those of the model and then those of the fallback models. They are bound
+// by the same limits as any attempt: health, credentials, the provider's retry budget, attemptsMax and the timeout of the call. On
+// success the attempt of the call is that of the other route, whose first content is pending. Otherwise it is still the cut attempt,
+// and the error is the fault of the cut or the reason why the call has ended.
 func (p *pipeline) recoverStream(ctx context.Context, cut *provider.Fault) error {
 	failed, v := p.attempt, p.recovery
 	if err := p.deliverRest(failed, cut); err != error(cut) || !p.recoverable(cut) { //nolint:errorlint // It is that very fault or another.
@@ -122,7 +120,7 @@ func (p *pipeline) recoverStream(ctx context.Context, cut *provider.Fault) error
 	return nil
 }
 
-// recoverable reports whether another route may go on with the answer.
+// recoverable reports whether another route may continue the answer.
 func (p *pipeline) recoverable(cut *provider.Fault) bool {
 	v := p.recovery
 	if v == nil || v.tries == recoveriesMax || p.funding.outOfCredit || cut.Retry == provider.Nowhere && !p.hasTimeAfter(cut) {
@@ -136,14 +134,14 @@ func (p *pipeline) recoverable(cut *provider.Fault) bool {
 	return v.request != nil && !v.request.LogProbs && v.transcript.Resumable()
 }
 
-// prefill puts the beginning of the answer into the request where the provider takes that. Else the route is asked for the whole
-// answer, and what the client already has is dropped from it.
+// prefill puts the beginning of the answer into the request if the provider supports that. Otherwise the route makes the whole answer
+// again, and the gateway drops the part that the client already has.
 func (v *recovery) prefill(route *catalog.Route, x *translate.Exchange) {
 	v.prefilled = slices.Contains(route.Provider.Prefill, route.Style) && x.Prefill(v.transcript, v.request)
 }
 
-// tryResume tries a route that is to go on with the answer. One that refuses to be given its beginning may still answer from the
-// start.
+// tryResume tries to continue the answer on a route. When the provider refuses a request with the beginning of the answer, it tries
+// again with the plain request.
 func (l *routeLoop) tryResume(ctx context.Context, a *attempt) *provider.Fault {
 	v := l.resume
 	fault := l.tryOnce(a)

@@ -2,13 +2,15 @@ package gateway
 
 import (
 	"context"
+	"net/http"
+	"time"
 
 	"umg/app/provider"
 )
 
-// relay sends on the answer as it comes, everything but its end. Whatever is at hand is written together and flushed
-// once, up to as many tokens as a checkpoint may lack. An error of reading is the upstream's, one of writing is the client's;
-// neither hides the other.
+// relay delivers the answer to the client while it arrives, except for its end. It delivers all frames of the buffer at once, but
+// no more than checkpointTokensMax tokens. An error of reading is a fault of the upstream, and an error of writing is a fault of the
+// client.
 func (p *pipeline) relay(ctx context.Context) error {
 	if p.attempt.body != nil {
 		return nil
@@ -27,8 +29,8 @@ func (p *pipeline) relay(ctx context.Context) error {
 			if err := p.deliver(a); err != nil {
 				return err
 			}
-			if p.response.checkpointDue(a.waitSince) {
-				p.checkpoint(&a.stats, a.waitSince)
+			if p.response.checkpointDue(a.wait.deliveredAt) {
+				p.checkpoint(&a.stats, a.wait.deliveredAt)
 			}
 		}
 		if over {
@@ -42,10 +44,10 @@ func (p *pipeline) relay(ctx context.Context) error {
 	}
 }
 
-// deliver sends what is pending of an attempt.
+// deliver sends the pending bytes of an attempt.
 func (p *pipeline) deliver(a *attempt) error {
 	var err error
-	a.waitSince, err = p.response.deliver(*a.pending)
+	a.wait.deliveredAt, err = p.response.deliver(*a.pending)
 	p.noteDelivered(*a.pending)
 	a.clearPending()
 	a.memory.release()
@@ -56,7 +58,16 @@ func (p *pipeline) deliver(a *attempt) error {
 	return nil
 }
 
-// deliverRest delivers what came before a fault. It returns the fault, or the error of a client that does not read.
+// deliver sends bytes of a stream. It returns the time afterwards, or an error when the client does not read them.
+func (r *response) deliver(p []byte) (time.Time, error) {
+	if r.firstByte == 0 {
+		r.firstByte = r.now().Sub(r.started)
+		r.timing.stop()
+	}
+	return r.writer.send(http.StatusOK, eventStream, p)
+}
+
+// deliverRest delivers the bytes that arrived before a fault. It returns the fault, or an error when the client does not read.
 func (p *pipeline) deliverRest(a *attempt, fault *provider.Fault) error {
 	if a.pendingBytes() > 0 && fault.Class != provider.ClassClient {
 		if err := p.deliver(a); err != nil {

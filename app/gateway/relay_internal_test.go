@@ -164,7 +164,7 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 		a := p.attempt
 		a.exchange, a.route.Timeouts.Idle = exchange, time.Hour
 		a.stream = exchange.NewStream(p.options)
-		for a.frames.Buffered() || c.text != "" && !a.firstFrameSeen {
+		for a.frames.Buffered() || c.text != "" && !a.wait.begun {
 			if err := a.step(); err != nil {
 				t.Fatal(name, err)
 			}

@@ -16,13 +16,13 @@ type Report struct {
 	Provider      string
 	UpstreamModel string
 	Attempts      int
-	Hedged        bool // A second route was asked beside the first.
-	Recovered     int  // Recovered counts how often another route went on with an answer that was cut.
+	Hedged        bool // A second attempt ran beside the first.
+	Recovered     int  // Recovered counts how often another route continued a cut answer.
 	// FallbackOf is the requested model, where Model has served in its place; else empty.
 	FallbackOf      string
 	Streamed        bool
 	Estimated       bool
-	Implausible     bool // The provider's report of usage cannot be true as it stands.
+	Implausible     bool // The usage that the provider reported is not sound.
 	Outcome         string
 	Reason          billing.Reason
 	FinishReason    string

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/dialect"
-	"umg/app/llm"
 	"umg/app/ratelimit"
 )
 
@@ -31,7 +29,7 @@ type response struct {
 	checkpointAt     time.Time
 }
 
-// header is what the response tells of the model and its limits, and of how proxies must treat a stream.
+// header returns the response headers about the lifecycle of the model, about the limits, and against buffering of streams.
 func (p *pipeline) header() http.Header {
 	h := make(http.Header, 8)
 	if p.head.Stream {
@@ -45,7 +43,7 @@ func (p *pipeline) header() http.Header {
 	return h
 }
 
-// SetLimitHeaders writes the x-ratelimit headers of the limits there are.
+// SetLimitHeaders sets the x-ratelimit headers of those windows that have a limit.
 func SetLimitHeaders(h http.Header, requests, tokens ratelimit.Window) {
 	for _, one := range [...]struct {
 		window ratelimit.Window
@@ -66,7 +64,7 @@ func SetLimitHeaders(h http.Header, requests, tokens ratelimit.Window) {
 	}
 }
 
-// begin prepares the client's side. From here on the timer of the deadlines runs.
+// begin prepares the response and starts the timer of its deadlines.
 func (r *response) begin(c *call, out StreamWriter, header http.Header) {
 	o := &c.gateway.o
 	r.now, r.started, r.timing = o.Now, c.started, c.request.Timing
@@ -77,65 +75,19 @@ func (r *response) begin(c *call, out StreamWriter, header http.Header) {
 	r.deadlines.start(o.Now, &r.writer)
 }
 
-// setHeader gives a response that has not begun a header. An empty value removes it.
+// setHeader sets a header if the response has not begun. An empty value removes the header.
 func (r *response) setHeader(name, value string) { r.writer.setHeader(name, value) }
 
-// setHeaders gives a response that has not begun several headers.
+// setHeaders sets headers if the response has not begun.
 func (r *response) setHeaders(h http.Header) {
 	for name, values := range h {
 		r.writer.setHeader(name, values[0])
 	}
 }
 
-// removeHeaders takes away the headers of these names.
+// removeHeaders removes the headers of these names.
 func (r *response) removeHeaders(h http.Header) {
 	for name := range h {
 		r.writer.setHeader(name, "")
 	}
-}
-
-// deliver sends bytes of a stream. It returns when that was done, and an error when the client does not read them.
-func (r *response) deliver(p []byte) (time.Time, error) {
-	if r.firstByte == 0 {
-		r.firstByte = r.now().Sub(r.started)
-		r.timing.stop()
-	}
-	return r.writer.send(http.StatusOK, eventStream, p)
-}
-
-// checkpointDue reports whether enough was delivered since the last checkpoint for another one, after a delivery at a moment.
-func (r *response) checkpointDue(at time.Time) bool {
-	fresh := r.deliveredTokens - r.checkpointTokens
-	return fresh >= checkpointTokensMax || fresh > 0 && at.Sub(r.checkpointAt) >= checkpointInterval
-}
-
-// finishBody sends a whole answer.
-func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
-	b := getBuffer()
-	defer putBuffer(b)
-	*b = body.Append(*b, charge)
-	r.writer.header["Content-Length"] = []string{strconv.Itoa(len(*b))}
-	r.firstByte = r.now().Sub(r.started)
-	_, err := r.writer.send(http.StatusOK, jsonType, *b)
-	return err
-}
-
-// finishStream sends the end of a stream. The notice is empty, or tells in the stream why it ends.
-func (r *response) finishStream(stream dialect.Stream, charge llm.Charge, notice func(dst []byte) []byte) error {
-	b := getBuffer()
-	defer putBuffer(b)
-	*b = stream.Finish(*b, charge)
-	if notice != nil {
-		*b = notice(*b)
-	}
-	_, err := r.deliver(*b)
-	return err
-}
-
-// fail ends a stream with an error, and with what was spent on it. A client that has left does not read it.
-func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, charge *llm.Charge) {
-	b := getBuffer()
-	defer putBuffer(b)
-	*b = stream.Fail(*b, e, requestID, charge)
-	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
 }

@@ -11,7 +11,7 @@ import (
 	"umg/app/provider"
 )
 
-// noneRetryAfter is when a client may try again whose call no provider could take.
+// noneRetryAfter is the RetryAfter of a call that no provider could serve.
 const noneRetryAfter = 5 * time.Second
 
 // routeLoop goes over the routes of a model until one of them answers.
@@ -19,7 +19,7 @@ type routeLoop struct {
 	*pipeline
 	plan    *routePlan
 	builder *requestBuilder
-	// resume is set when the client already has a part of the answer: no route is tried twice, and each attempt costs a retry.
+	// resume is set when the client already has a part of the answer. Then no route is tried twice, and each attempt counts as a retry.
 	resume *recovery
 }
 
@@ -28,14 +28,14 @@ func (p *pipeline) routes() *routeLoop {
 	return &routeLoop{pipeline: p, plan: &p.plan, builder: &p.builder}
 }
 
-// resumedRoutes is the loop over the routes of the model that may go on with the answer.
+// resumedRoutes is the loop over the routes of the model that may continue the answer.
 func (p *pipeline) resumedRoutes() *routeLoop {
 	return &routeLoop{pipeline: p, plan: &p.plan, builder: &p.builder, resume: p.recovery}
 }
 
-// open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
-// stream. Nothing was sent to the client before, so a failure of a provider up to here is retried silently and is not
-// charged. A client that leaves pays for the attempt that was in progress.
+// open tries the routes of the model until one of them answers with a whole body or with the first content of a stream. The client
+// has got nothing of such an answer, so the failures before it are retried silently and are not charged. A client that leaves pays
+// for the attempt in progress.
 func (l *routeLoop) open(ctx context.Context) error {
 	p := l.pipeline
 	var last *provider.Fault
@@ -83,8 +83,8 @@ func (l *routeLoop) open(ctx context.Context) error {
 	return last
 }
 
-// minRetryAfter gives the error of a provider that is out of capacity the shortest wait that any of them has named so far, as the
-// call may be served when that is over.
+// minRetryAfter sets RetryAfter of the error of a rate-limited provider to the shortest wait that any provider of the call has named
+// so far, since that provider may serve the call then. It returns the shortest wait.
 func minRetryAfter(wait time.Duration, fault *provider.Fault) time.Duration {
 	if fault.Class != provider.ClassRateLimited {
 		return wait
@@ -96,8 +96,8 @@ func minRetryAfter(wait time.Duration, fault *provider.Fault) time.Duration {
 	return wait
 }
 
-// nextAttempt begins the next attempt after the last one failed so: with another credential, on the same route once more, or
-// on the next one. It returns nil when there is none.
+// nextAttempt begins the next attempt after the fault of the last one: with another credential, on the same route again, or on the
+// next route. It returns nil when there is none.
 func (l *routeLoop) nextAttempt(ctx context.Context, last *provider.Fault) (*attempt, error) {
 	if last != nil {
 		if last.Retry == provider.Nowhere {
@@ -121,8 +121,8 @@ func (l *routeLoop) nextAttempt(ctx context.Context, last *provider.Fault) (*att
 	return l.nextRoute()
 }
 
-// nextCredential goes on with another credential of the route, when the last one was refused or must wait. There are no more
-// such attempts than credentials.
+// nextCredential begins an attempt with another credential of the route, when the last one was refused or must wait. There are no
+// more such attempts than credentials.
 func (l *routeLoop) nextCredential(last *provider.Fault) *attempt {
 	if last.Class != provider.ClassCredential && last.Class != provider.ClassRateLimited {
 		return nil
@@ -142,8 +142,8 @@ func (l *routeLoop) nextCredential(last *provider.Fault) *attempt {
 	return l.newAttempt(candidate{a.route, a.exchange}, try)
 }
 
-// retrySameRoute tries the same route once more, after a random wait that is no shorter than the upstream asks for, unless the
-// call would be over by then. Where there is no other route it is asked although it may be ejected by now.
+// retrySameRoute tries the same route once more, after a random wait that is at least as long as the upstream demands, unless the
+// timeout of the call ends sooner. If there is no other route, it tries the route even when that was ejected in the meantime.
 func (l *routeLoop) retrySameRoute(ctx context.Context, last *provider.Fault) (*attempt, error) {
 	a, o := l.attempt, &l.gateway.o
 	if last.Retry != provider.Here || l.plan.retried || l.plan.forced || last.After > retryAfterMax {
@@ -170,7 +170,7 @@ func (l *routeLoop) retrySameRoute(ctx context.Context, last *provider.Fault) (*
 	return l.newAttempt(candidate{a.route, a.exchange}, try), nil
 }
 
-// nextRoute begins an attempt on the next route that can carry the call and may be asked. It returns nil when there is none.
+// nextRoute begins an attempt on the next available route that can express the call. It returns nil when there is none.
 func (l *routeLoop) nextRoute() (*attempt, error) {
 	for {
 		c, err := l.pick()
@@ -189,7 +189,7 @@ func (l *routeLoop) nextRoute() (*attempt, error) {
 	}
 }
 
-// try makes an attempt: to resume an answer, with a hedge beside it when it is the first of a call that may be hedged, or alone.
+// try makes an attempt. The first attempt of a call of a hedged model may get a hedge beside it.
 func (l *routeLoop) try(ctx context.Context, a *attempt) *provider.Fault {
 	switch {
 	case l.resume != nil:
@@ -229,15 +229,15 @@ func (p *pipeline) tryOnce(a *attempt) *provider.Fault {
 	return fault
 }
 
-// maxTokensFor is the bound on output that goes upstream, zero when the request's own is right.
+// maxTokensFor is the maximum of output tokens in the upstream request. Zero keeps that of the client's request.
 func (p *pipeline) maxTokensFor(a *attempt) int64 {
 	f := &p.funding
-	unsaid := p.head.MaxTokens == 0
-	required := a.exchange.Upstream() == llm.Messages // The style has no request without a bound.
-	if a.resume != nil && a.resume.prefilled && (f.maxTokensLowered || !unsaid || required) {
+	unbounded := p.head.MaxTokens == 0
+	required := a.exchange.Upstream() == llm.Messages // Every request of this style has a maximum.
+	if a.resume != nil && a.resume.prefilled && (f.maxTokensLowered || !unbounded || required) {
 		return max(1, f.estimate.output-countOutput(&a.stats)) // The beginning of the answer counts, too.
 	}
-	if f.maxTokensLowered || p.head.MaxTokens > f.estimate.output || unsaid && (required || p.model.MaxOutputTokens <= 0) {
+	if f.maxTokensLowered || p.head.MaxTokens > f.estimate.output || unbounded && (required || p.model.MaxOutputTokens <= 0) {
 		return f.estimate.output
 	}
 	return 0
@@ -250,7 +250,7 @@ func (p *pipeline) endAttempt(a *attempt, fault *provider.Fault) {
 	}
 }
 
-// recordAttemptResult records the attempt whose answer was sent on, by how that ended.
+// recordAttemptResult records the result of the attempt whose answer was relayed.
 func (p *pipeline) recordAttemptResult(err error) {
 	fault, failed := errors.AsType[*provider.Fault](err)
 	if err != nil && !failed {
@@ -259,7 +259,7 @@ func (p *pipeline) recordAttemptResult(err error) {
 	p.endAttempt(p.attempt, fault)
 }
 
-// stats is what was received of the answer: by the attempt in progress, or before it when that has failed.
+// stats describes the received part of the answer: that of the attempt in progress, or the part before it when that has failed.
 func (p *pipeline) stats() *dialect.StreamStats {
 	if p.attempt == nil || p.attempt.closed {
 		return &p.received
@@ -267,10 +267,10 @@ func (p *pipeline) stats() *dialect.StreamStats {
 	return &p.attempt.stats
 }
 
-// abandonedFault ends an attempt that tells nothing of its provider: it was not made, or the gateway gave it up.
+// abandonedFault ends an attempt whose result must not count for its provider, since it was not sent or the gateway gave it up.
 func abandonedFault() *provider.Fault { return &provider.Fault{Class: provider.ClassEnded} }
 
-// hasTimeAfter reports whether an attempt has ended because its own time was over, while the call has some left for another.
+// hasTimeAfter reports whether an attempt has ended by its own timeout while the call has time for another one.
 func (c *call) hasTimeAfter(fault *provider.Fault) bool {
 	return fault.Class == provider.ClassTotal && !c.expired()
 }

@@ -9,8 +9,8 @@ import (
 
 const routesMax = 16
 
-// routePlan is the order in which the routes of a model are tried: by order, and among equals by weight and chance. Each is
-// drawn once, but those that may not be asked now are kept for the case that no other may be either.
+// routePlan is the sequence in which the routes of a model are tried: by their order, and within the same order at random by weight.
+// Each route is drawn once. Routes that are unavailable now are kept for the case that no other route is available.
 type routePlan struct {
 	routes   []catalog.Route
 	random   func(n int) int
@@ -19,7 +19,7 @@ type routePlan struct {
 	slow     [routesMax]bool // Slow routes are tried after the others have failed.
 	paused   bool            // An operator has paused at least one route.
 	current  int             // Current is the route that is being tried.
-	picked   candidate       // Picked is a route that can carry the call and was not tried yet; empty when there is none.
+	picked   candidate       // Picked is a route that can express the call and was not tried yet; empty when there is none.
 	tried    bool            // At least one route was tried.
 	retried  bool            // The current route had its second try.
 	// credentials counts the credentials of the current route that were tried.
@@ -27,13 +27,13 @@ type routePlan struct {
 	forced      bool // Only the deferred routes are left.
 }
 
-// candidate is a route that can carry the call, and the exchange with it.
+// candidate is a route that can express the call, and the exchange with it.
 type candidate struct {
 	route    *catalog.Route
 	exchange *translate.Exchange
 }
 
-// dropped lists what of the request does not go to the route, as the value of a header.
+// dropped lists the parts of the request that are not sent to the route, as the value of a header.
 func (c candidate) dropped() string {
 	if c.exchange == nil {
 		return ""
@@ -49,8 +49,8 @@ func newRoutePlan(m *catalog.Model, random func(n int) int) routePlan {
 	return p
 }
 
-// planRoutes picks the first route that can carry the call and may be asked. A call that no route can carry is refused
-// here, before anything is held or sent.
+// planRoutes picks the first available route that can express the call. A call that no route can express is refused here, before
+// any credit is held and anything is sent.
 func (p *pipeline) planRoutes() (err error) {
 	p.plan = newRoutePlan(p.model, p.gateway.o.Random)
 	if p.plan.picked, err = p.routes().pick(); p.plan.picked.route == nil && err == nil {
@@ -59,9 +59,9 @@ func (p *pipeline) planRoutes() (err error) {
 	return err
 }
 
-// pick draws the next route that can carry the call and that nothing speaks against. When none was tried yet and
-// something speaks against them all, those that are only in bad health are taken all the same, unless a fallback model is
-// left to ask. Without any it returns the reason why none can carry the call, if that is the reason.
+// pick draws the next available route that can express the call. When no route was tried yet and none is available, it takes a
+// deferred one anyway, unless a fallback model can be tried. When there is no route it returns an empty candidate, and the reason
+// if none can express the call.
 func (l *routeLoop) pick() (candidate, error) {
 	if c := l.plan.picked; c.route != nil {
 		l.plan.picked = candidate{}
@@ -101,7 +101,7 @@ func (l *routeLoop) pick() (candidate, error) {
 	}
 }
 
-// next is the route to try next. It is nil when none is left.
+// next draws the next route. It is nil when none is left.
 func (p *routePlan) next() *catalog.Route {
 	p.current, p.retried, p.credentials = p.draw(), false, 0
 	if p.current < 0 {
@@ -114,7 +114,7 @@ func (p *routePlan) next() *catalog.Route {
 // hasMore reports whether a route is left.
 func (p *routePlan) hasMore() bool { return p.left != [routesMax]bool{} }
 
-// postpone puts the current route aside, which may not be asked now.
+// postpone puts the current route aside, because it is unavailable now.
 func (p *routePlan) postpone(why health.Block) {
 	switch why {
 	case health.Ejected, health.CoolingDown:
@@ -126,21 +126,21 @@ func (p *routePlan) postpone(why health.Block) {
 	}
 }
 
-// forceSlow brings the routes back that are only slow, for when the others have failed.
+// forceSlow brings back the slow routes, after the others have failed.
 func (p *routePlan) forceSlow() bool {
 	p.left, p.slow = p.slow, [routesMax]bool{}
 	p.forced = p.hasMore()
 	return p.forced
 }
 
-// force brings the routes back that were deferred: one of a model's routes is always asked.
+// force brings back the deferred routes, since a call always tries at least one route of its model.
 func (p *routePlan) force() bool {
 	p.left, p.deferred = p.deferred, [routesMax]bool{}
 	p.forced = p.hasMore()
 	return p.forced
 }
 
-// draw picks one of the routes that are left and have the lowest order, by weight. It is -1 when none is left.
+// draw picks one of the remaining routes of the lowest order, at random by weight. It is -1 when none is left.
 func (p *routePlan) draw() int {
 	order, sum := 0, 0
 	for i := range p.routes {

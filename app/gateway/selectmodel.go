@@ -61,7 +61,12 @@ func (g *Gateway) findModel(call *Call, head *dialect.Head, now time.Time) (*cat
 	}
 	contract, ok := m.Contract(call.Style)
 	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // A model without any route is served, but not now.
-		return nil, nil, errModelNotFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
+		styles := make([]string, 0, len(m.Served()))
+		for _, s := range m.Served() {
+			styles = append(styles, string(s))
+		}
+		return nil, nil, errModelNotFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID,
+			strings.Join(styles, ", "))
 	}
 	if m.Paused {
 		return nil, nil, ErrModelPaused(m.ID, m.Notice)
@@ -101,14 +106,6 @@ func ErrModelPaused(id, reason string) *app.Error {
 	}
 	notice += "Try again later or choose another model."
 	return app.Errorf(app.Unavailable, codeModelPaused, "%s", notice).At("model").After(pausedRetryAfter)
-}
-
-func stylesOf(m *catalog.Model) string {
-	names := make([]string, 0, len(m.Served()))
-	for _, s := range m.Served() {
-		names = append(names, string(s))
-	}
-	return strings.Join(names, ", ")
 }
 
 // errUnknownModel is the error for a model that does not exist. It names one that the caller may have meant.

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"net/http"
+	"strconv"
 	"time"
 
 	"umg/app"
@@ -14,8 +16,8 @@ import (
 // settleMax is how long a client waits for its answer's end when the charge cannot be made durable.
 const settleMax = 5 * time.Second
 
-// settle makes the charge durable, as the row of the settlement table demands on which the call has ended. It returns the
-// error the call ends with.
+// settle chooses the row of the settlement table for the way in which the call has ended, and makes its charge durable. It
+// returns the error with which the call ends.
 func (p *pipeline) settle(ctx context.Context, ended error) error {
 	o, a, stats := &p.outcome, p.attempt, p.stats()
 	if a != nil && a.cancel != nil && (ended != nil || p.response.truncated || a.exchange.HasStopWatcher()) {
@@ -34,7 +36,8 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 	o.rule = billing.RuleOf(p.reason(ctx, ended))
 	o.charge = p.funding.charge(o.rule, stats)
 	ended = p.storeResponse(lasting, ended)
-	// What a client that has left is charged is kept until it is durable, as what was delivered is: there is no answer to keep back.
+	// The lease manager keeps the charge of a delivered answer until it is durable. It keeps that of a client that has left too, as
+	// there is no answer that could be withheld instead.
 	left := o.rule.Outcome == outcomeLeft && o.charge.charged
 	err := p.gateway.o.CreditManager.Settle(lasting, p.funding.hold, billing.Settlement{
 		Cost: o.charge.cost, Delivered: p.response.writer.hasDelivered() || left, Record: p.record(o.rule, o.charge, ended),
@@ -49,7 +52,8 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 		return err
 	}
 	o.rule = billing.RuleOf(billing.ReasonUnrecordedEnd)
-	return errUnrecorded(err)
+	return app.Errorf(app.Unavailable, "service_unavailable",
+		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(err)
 }
 
 // clientGone is the fault of a client that left before anything was delivered to it, when the call has no other error.
@@ -110,13 +114,7 @@ func (p *pipeline) settleAfterPanic(ctx context.Context) {
 	})
 }
 
-// errUnrecorded is the client's error when its answer cannot end because its charge is not durable.
-func errUnrecorded(cause error) error {
-	return app.Errorf(app.Unavailable, "service_unavailable",
-		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(cause)
-}
-
-// record is the usage record of the call, when it is settled by a row of the settlement table at a charge.
+// record is the usage record of the call for a row of the settlement table and a charge.
 func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.UsageRecord {
 	t := &p.trace
 	u := billing.UsageRecord{
@@ -180,7 +178,7 @@ func errOutOfCredit() *app.Error {
 	return e
 }
 
-// fail ends the stream that the client reads with an error: the stream of the answer, or one that never had any.
+// fail ends the client's stream with an error. When no attempt has begun a stream, it writes the error with a new one.
 func (p *pipeline) fail(e *app.Error) {
 	var stream dialect.Stream
 	if p.attempt != nil {
@@ -190,9 +188,40 @@ func (p *pipeline) fail(e *app.Error) {
 		stream = p.dialect.NewStream(p.options)
 		defer stream.Close()
 	}
-	var charge *llm.Charge // What the account pays for what the client has.
+	var charge *llm.Charge // Charge is what the account pays for the delivered part.
 	if c := &p.outcome.charge; c.charged {
 		charge = &llm.Charge{Usage: c.usage, Cost: p.funding.hold.Charge(c.cost)}
 	}
 	p.response.fail(stream, e, p.request.ID, charge)
+}
+
+// finishBody sends a whole answer.
+func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
+	b := getBuffer()
+	defer putBuffer(b)
+	*b = body.Append(*b, charge)
+	r.writer.header["Content-Length"] = []string{strconv.Itoa(len(*b))}
+	r.firstByte = r.now().Sub(r.started)
+	_, err := r.writer.send(http.StatusOK, jsonType, *b)
+	return err
+}
+
+// finishStream sends the end of a stream. A notice, if any, writes into the stream why it ends early.
+func (r *response) finishStream(stream dialect.Stream, charge llm.Charge, notice func(dst []byte) []byte) error {
+	b := getBuffer()
+	defer putBuffer(b)
+	*b = stream.Finish(*b, charge)
+	if notice != nil {
+		*b = notice(*b)
+	}
+	_, err := r.deliver(*b)
+	return err
+}
+
+// fail sends the end of a stream with an error and its charge, if the client still reads.
+func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, charge *llm.Charge) {
+	b := getBuffer()
+	defer putBuffer(b)
+	*b = stream.Fail(*b, e, requestID, charge)
+	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
 }

@@ -10,7 +10,7 @@ import (
 	"umg/billing"
 )
 
-// reason finds the row of the settlement table that the call has ended on. It decides on nothing: the row does.
+// reason finds the row of the settlement table for the end of the call. Everything else about the charge follows from that row.
 func (p *pipeline) reason(ctx context.Context, ended error) billing.Reason {
 	delivered, stats := p.response.writer.hasDelivered(), p.stats()
 	if ended != nil {

@@ -10,9 +10,9 @@ import (
 	"umg/app/provider"
 )
 
-// deadlines is the one timer of a call. It ends an attempt whose upstream is silent for too long and keeps a silent
-// stream open for the client. It is set lazily: while frames come it only notes when it began to wait for the next,
-// and the timer, when it fires too early, is set again to what is due then.
+// deadlines is the only timer of a call. It cancels an attempt whose upstream is silent for too long, and sends keep-alives while a
+// stream is silent. To be cheap, it does not reset the timer for each frame. It only notes when the wait for a frame began, and when
+// the timer fires too early, it sets it again to the next deadline.
 type deadlines struct {
 	now   app.Clock
 	out   *clientWriter
@@ -58,8 +58,8 @@ func (d *deadlines) attempt(cancel context.CancelCauseFunc, limit, total time.Du
 	d.begin(at, limit, provider.ErrFirstByte)
 }
 
-// wait starts the timer of a wait for the upstream, which may take as long as limit. The gateway calls it for every
-// frame of a slow stream, so it checks no other deadline: one that is due later than the timer stays set.
+// wait begins a wait for the upstream that may take as long as limit. The gateway calls it for every frame of a slow stream, so it
+// only moves the timer forward, and does not look at the other deadlines.
 func (d *deadlines) wait(from time.Time, limit time.Duration, cause error) {
 	d.mu.Lock()
 	d.begin(from, limit, cause)
@@ -73,7 +73,7 @@ func (d *deadlines) begin(at time.Time, limit time.Duration, cause error) {
 	}
 }
 
-// arm lets the timer fire after a while, unless it fires before.
+// arm makes the timer fire after a while, unless it fires sooner anyway.
 func (d *deadlines) arm(at time.Time, after time.Duration) {
 	if next := at.Add(after); next.Before(d.armed) {
 		d.armed = next
@@ -88,7 +88,7 @@ func (d *deadlines) stopWaiting() {
 	d.mu.Unlock()
 }
 
-// due is when something must happen next, if nothing else does before.
+// due is the time of the next deadline.
 func (d *deadlines) due(at time.Time) time.Time {
 	next := at.Add(idlePoll)
 	earlier := func(t time.Time) {

@@ -12,10 +12,10 @@ import (
 	"umg/billing"
 )
 
-// attemptsKept is how many attempts of a call are recorded each.
+// attemptsKept is how many attempts of a call are recorded.
 const attemptsKept = billing.AttemptsKept
 
-// causeHidden is what an account reads of an attempt that failed for a reason which is the operator's alone.
+// causeHidden replaces a cause of failure that only the operator may see.
 const causeHidden = "unavailable"
 
 // AttemptResult is one attempt of a call at a provider, for metrics.
@@ -25,8 +25,7 @@ type AttemptResult struct {
 	Waited   time.Duration  // Waited is the time until the first content or the failure.
 }
 
-// Timing measures how much of a call's time passes by waiting for providers, until its answer begins. The caller may read it
-// while the call runs.
+// Timing measures how long a call waits for providers until its answer begins. The caller may read it while the call runs.
 type Timing struct {
 	mu      sync.Mutex
 	waits   int // Waits counts concurrent waits, since attempts may run in parallel.
@@ -96,9 +95,9 @@ type attemptTrace struct {
 	bytesAt   time.Time // BytesAt is when its last bytes arrived before there was content.
 	result    AttemptResult
 	record    billing.Attempt
-	answering bool            // The attempt has come to content and has not ended.
-	slot      int             // Slot is the place of the attempt in the call's trace, from one; zero when it has none.
-	failure   *provider.Fault // Failure is set when the attempt has failed, and was not given up by the gateway.
+	answering bool            // The attempt has received content and has not ended.
+	slot      int             // Slot is the number of the attempt in the call's trace, from one; zero when it has none.
+	failure   *provider.Fault // Failure is set when the attempt itself has failed; nil when the gateway gave it up.
 }
 
 // startSpan begins the call's span.
@@ -111,7 +110,7 @@ func (p *pipeline) startSpan(ctx context.Context) context.Context {
 	return ctx
 }
 
-// startSpan begins the attempt's span, when its request goes to a provider. What is sent with the context belongs to the span.
+// startSpan begins the attempt's span, when its request is sent. The returned context carries the span.
 func (a *attempt) startSpan() context.Context {
 	g := a.call.gateway
 	a.trace.sentAt, a.trace.bytesAt = g.o.Now(), time.Time{}
@@ -121,15 +120,15 @@ func (a *attempt) startSpan() context.Context {
 	return ctx
 }
 
-// noteFirstByte notes when bytes came, as long as there is no content yet.
+// noteFirstByte notes when the last bytes arrived, until the first content is complete.
 func (a *attempt) noteFirstByte() {
 	if !a.trace.sentAt.IsZero() {
 		a.trace.bytesAt = a.call.gateway.o.Now()
 	}
 }
 
-// endWait notes that the attempt has come to content, or to its fault. It reports false for an attempt that was not sent, and
-// for one whose wait had ended before.
+// endWait ends the wait for the attempt's first content or fault. It reports false when the attempt was not sent or the wait has
+// ended already.
 func (a *attempt) endWait(fault *provider.Fault) bool {
 	t := &a.trace
 	if t.sentAt.IsZero() {
@@ -152,7 +151,7 @@ func (a *attempt) endWait(fault *provider.Fault) bool {
 	return true
 }
 
-// fail notes how an attempt has failed, in what an account may know: not what is wrong with the credentials or the catalog.
+// fail records the failure of an attempt for the account. It hides faults of the credentials and of the catalog.
 func fail(a *billing.Attempt, fault *provider.Fault, took time.Duration) {
 	a.Cause, a.Took = string(fault.Class), max(took, time.Microsecond) // Zero would mean that the attempt never ended.
 	if fault.Status != 0 {
@@ -163,7 +162,7 @@ func fail(a *billing.Attempt, fault *provider.Fault, took time.Duration) {
 	}
 }
 
-// add keeps an attempt whose wait has ended, as long as there is space.
+// add records an attempt whose wait has ended, while there is space.
 func (t *trace) add(a *attempt) {
 	if t.count == attemptsKept {
 		return
@@ -173,7 +172,7 @@ func (t *trace) add(a *attempt) {
 	a.trace.slot = t.count
 }
 
-// update notes how an attempt has ended.
+// update records the end of an attempt.
 func (t *trace) update(a *attempt) {
 	if a.trace.failure != nil {
 		t.fault = a.trace.failure

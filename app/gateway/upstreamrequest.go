@@ -14,8 +14,8 @@ import (
 	"umg/app/llm"
 )
 
-// forwardedHeaders go to providers of the messages style unchanged, but for trial features that change the price. Clients
-// and providers may spell them as the catalog's aliases say.
+// forwardedHeaders are sent unchanged to providers of the messages style, except for trial features that change the price. Clients
+// and providers may use any spelling that the catalog's aliases list.
 var forwardedHeaders = [...]string{versionHeader, betaHeader}
 
 const (
@@ -24,15 +24,15 @@ const (
 	versionStandard = "2023-06-01" // This version has all parameters.
 )
 
-// requestBuilder builds the requests to upstreams from the client's request. A hedge has one of its own, since images are
-// fetched into the decoded request.
+// requestBuilder builds the requests to upstreams from the client's request. A hedge has its own builder, since fetched images are
+// stored in the decoded request.
 type requestBuilder struct {
 	call    *call
 	decoded *llm.Request      // Decoded is the client's request, once a route has needed a translation.
 	memory  memoryReservation // Memory is what a large request needs in its further forms, until its answer has begun.
 }
 
-// reserve takes the memory for so many further forms of a large request, until its answer has begun.
+// reserve reserves the memory for so many copies of a large request in other forms, until its answer has begun.
 func (b *requestBuilder) reserve(copies int64) error {
 	if n := int64(len(b.call.request.Body)); n >= largeRequestBytes && !b.memory.take(n*copies) {
 		return errMemory()
@@ -40,8 +40,8 @@ func (b *requestBuilder) reserve(copies int64) error {
 	return nil
 }
 
-// build makes the exchange with a route, with the response header's list of what was taken out of the request before. It
-// fails where the route cannot carry the request.
+// build makes the exchange with a route, and gives it the list of the already removed parts for the response header. It fails
+// when the route cannot express the request.
 func (b *requestBuilder) build(route *catalog.Route, outputMax int64) (*translate.Exchange, error) {
 	x, err := b.exchange(route, outputMax)
 	if err != nil {
@@ -51,8 +51,8 @@ func (b *requestBuilder) build(route *catalog.Route, outputMax int64) (*translat
 	return x, nil
 }
 
-// exchange passes the request through unchanged when the route speaks the client's style, without the thoughts of other
-// providers where the history has some. Else it translates the request.
+// exchange passes the request through unchanged when the route has the client's style. It only removes the thoughts of other
+// providers from the history. For a route of another style it translates the request.
 func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*translate.Exchange, error) {
 	c := b.call
 	if route.Style == c.request.Style {
@@ -86,8 +86,8 @@ func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*trans
 	return x, x.Prepare()
 }
 
-// removedFor lists what of the call does not go to the route: the extras in its body, and its trial features that switch
-// some on, where the route takes any.
+// removedFor lists the parts of the call that are not sent to the route: the members of the body that cost extra, and, on a
+// route of the messages style, the trial features that switch such extras on.
 func (b *requestBuilder) removedFor(x *translate.Exchange) []string {
 	c := b.call
 	if c.request.Style != llm.Messages || x.Upstream() != llm.Messages {
@@ -124,8 +124,9 @@ func (b *requestBuilder) complete(ctx context.Context, x *translate.Exchange) *a
 	return nil
 }
 
-// upstreamHeader has the headers of the call that go to a provider of the messages style, under every spelling the catalog
-// knows: the client's own, when it speaks that style, and else the version that such a provider demands.
+// upstreamHeader returns the headers of the call for a provider of the messages style, under every spelling that the catalog
+// knows. They are the headers of a client of that style. When there is no version among them or in the provider's own headers, it
+// adds the standard version, which such a provider demands.
 func (c *call) upstreamHeader(route *catalog.Route, x *translate.Exchange) http.Header {
 	if x.Upstream() != llm.Messages {
 		return nil
@@ -173,8 +174,8 @@ func hasHeader(p *catalog.Provider, spellings []string) bool {
 	return false
 }
 
-// splitBetas parts trial features into those that go upstream and those that would change the price there. A list of the
-// first kind alone stays as it is.
+// splitBetas separates the trial features that are sent upstream from those that would change the price there. A header value
+// without features of the second kind stays as it is.
 func splitBetas(values []string) (kept, extra []string) {
 	for _, value := range values {
 		var left []string

@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	bytesPerToken = 5 // A token of the output takes so many bytes, for estimates.
-	// Frames with fewer bytes than this on average bring one token each, as most upstreams do. Frames with fewer than
-	// one and a half bring less: their upstream sends single characters.
+	bytesPerToken = 5 // The bytes of an output token, for estimates.
+	// When the frames of a stream have 1.5 to 12 bytes on average, each of them is counted as one token, since most upstreams send
+	// their tokens singly. Shorter frames have single characters, and longer ones several tokens.
 	halfBytesPerFrameMin = 3
 	bytesPerFrameMax     = 12
 
-	// An output a little above its bound is a count that was made otherwise; more is no count.
+	// A reported usage may exceed its bound by a tenth and boundSlackTokens, since providers count differently. More is not plausible.
 	boundSlackTokens = 64
 	boundSlackTenths = 11
 )
 
-// countOutput counts the output by what was seen of it. Where frames are as short as tokens they are tokens.
+// countOutput estimates the output tokens from the received bytes and frames.
 func countOutput(s *dialect.StreamStats) int64 {
 	bytes, frames := s.ContentBytes, s.ContentFrames
 	if frames > 0 && 2*bytes >= frames*halfBytesPerFrameMin && bytes <= frames*bytesPerFrameMax {
@@ -28,7 +28,7 @@ func countOutput(s *dialect.StreamStats) int64 {
 	return (bytes + bytesPerToken - 1) / bytesPerToken
 }
 
-// outputUsed is the output so far, by the upstream's reading where that is more and can be true.
+// outputUsed is the output so far: the larger of the gateway's own count and a plausible count of the upstream.
 func (f *funding) outputUsed(s *dialect.StreamStats) int64 {
 	n := countOutput(s)
 	if s.Reported && s.Usage.Output > n && f.outputPlausible(s, s.Usage) {
@@ -37,26 +37,26 @@ func (f *funding) outputUsed(s *dialect.StreamStats) int64 {
 	return n
 }
 
-// outputFunded is the counted output as far as the hold pays for it.
+// outputFunded is the gateway's count of the output, but not more than the hold pays for.
 func (f *funding) outputFunded(s *dialect.StreamStats) int64 {
 	return min(countOutput(s), f.fundedTokens)
 }
 
-// inputPlausible reports whether an upstream's count of the input can be true of this call. A count of zero is never
-// plausible, since every answer has an input.
+// inputPlausible reports whether an upstream's count of the input is possible for this call. Zero is not plausible for an answer with
+// content, since every answer has an input.
 func (f *funding) inputPlausible(s *dialect.StreamStats, u llm.Usage) bool {
 	total := u.InputTotal()
 	return u.Doubts&llm.InputUnknown == 0 && total <= f.estimate.inputBelieved && (total > 0 || s.ContentBytes == 0)
 }
 
-// outputPlausible reports the same of the output.
+// outputPlausible reports whether an upstream's count of the output is possible for this call.
 func (f *funding) outputPlausible(s *dialect.StreamStats, u llm.Usage) bool {
 	return u.Doubts&llm.OutputUnknown == 0 && u.Output <= f.estimate.outputMost()*boundSlackTenths/10+boundSlackTokens &&
 		(u.Output > 0 || s.ContentBytes == 0)
 }
 
-// plausibleUsage is what the upstream has reported, with an estimate in place of what cannot be true of this call. It is sound when
-// there was no need for one, and the report did not contradict itself.
+// plausibleUsage is the usage that the upstream has reported, with estimates in place of implausible counts. It is sound when all
+// counts are plausible and the report does not contradict itself.
 func (f *funding) plausibleUsage(s *dialect.StreamStats) (u llm.Usage, sound bool) {
 	u = s.Usage
 	sound = u.Doubts == 0
@@ -70,35 +70,35 @@ func (f *funding) plausibleUsage(s *dialect.StreamStats) (u llm.Usage, sound boo
 	return u, sound
 }
 
-// implausible reports whether the upstream has reported a usage that cannot be true as it stands.
+// implausible reports whether the upstream has reported a usage that is not sound.
 func (f *funding) implausible(s *dialect.StreamStats) bool {
 	_, sound := f.plausibleUsage(s)
 	return s.Reported && !sound
 }
 
-// deliveredUsage is the usage up to here: by the upstream's own reading, as far as there is one that nothing came after and that
-// can be true, else by what was seen. An input that the upstream has reported before the output counts, too.
+// deliveredUsage is the usage of the answer up to now: the plausible part of the upstream's report if that is the final one, or else
+// the gateway's own count of the output. The input that an upstream has reported at the start of the answer is used in any case.
 func (f *funding) deliveredUsage(s *dialect.StreamStats) llm.Usage {
 	u, _ := f.plausibleUsage(s)
 	if s.Reported {
 		return u
 	}
-	if s.Usage.InputTotal() == 0 { // The method believed has replaced one that cannot be true.
+	if s.Usage.InputTotal() == 0 { // Without a report there is only the estimate.
 		u.Input, u.CacheRead, u.CacheWrite = f.estimate.inputLikely, 0, 0
 	}
 	u.Output, u.Reasoning = f.outputFunded(s), 0
 	return u
 }
 
-// charge is what a call is charged with.
+// charge is what a call is charged.
 type charge struct {
 	charged bool
 	usage   llm.Usage
-	counted bool       // The gateway counted the usage itself, whatever the upstream reported.
+	counted bool       // The usage is the gateway's own count.
 	cost    app.Amount // Cost is the computed price; the account pays no more than its hold.
 }
 
-// charge is what a row of the settlement table takes for the call.
+// charge computes the charge of the call by a row of the settlement table.
 func (f *funding) charge(rule billing.Rule, s *dialect.StreamStats) (c charge) {
 	switch rule.Charge {
 	case billing.ChargeUsage, billing.ChargeReserve:
@@ -118,8 +118,8 @@ func (f *funding) charge(rule billing.Rule, s *dialect.StreamStats) (c charge) {
 	return c
 }
 
-// payable is what the account can be charged for the call: what is held, but not what is held for dearer models than the
-// one that answers.
+// payable is the most that the account can be charged: the hold, but without the part that was held for more expensive fallback
+// models.
 func (f *funding) payable() app.Amount {
 	if f.coversFallbacks {
 		return min(f.hold.Amount, f.estimate.most)
@@ -127,7 +127,7 @@ func (f *funding) payable() app.Amount {
 	return f.hold.Amount
 }
 
-// meters are the charged usage on the ledger's meters.
+// meters returns the charged usage on the meters of the ledger.
 func (c charge) meters() billing.Usage {
 	if !c.charged {
 		return billing.Usage{}
@@ -135,7 +135,7 @@ func (c charge) meters() billing.Usage {
 	return usageMeters(c.usage)
 }
 
-// usageMeters puts a usage on the ledger's meters, which are disjoint.
+// usageMeters divides a usage among the meters of the ledger, which do not overlap.
 func usageMeters(used llm.Usage) (u billing.Usage) {
 	u[billing.InputTokens] = used.Input
 	u[billing.CacheReadTokens] = used.CacheRead

@@ -52,8 +52,7 @@ type StreamDecoder interface {
 type StreamEncoder interface {
 	// Append appends the frames of one event. The finish ends the stream with its end mark.
 	Append(dst []byte, e *Event) []byte
-	// Fail appends how a stream ends with an error, before or after its first frame. Spent is nil when the client has nothing of the
-	// answer.
+	// Fail ends a stream with an error, before or after its first frame. The charge is nil when the client has no part of the answer.
 	Fail(dst []byte, e *app.Error, requestID string, spent *Charge) []byte
 }
 

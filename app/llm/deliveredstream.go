@@ -1,17 +1,17 @@
 package llm
 
-// FrameCounter is a Seen of a style that numbers its frames.
+// FrameCounter is implemented by the DeliveredStream of a style that numbers its frames.
 type FrameCounter interface {
-	// Count takes the number of a frame that is passed on without a Note, since it says nothing but a piece of text.
+	// Count notes the number of a frame that has only a piece of text, for which Note is not called.
 	Count(number int64)
 }
 
-// DeliveredStream follows what a client of one style was sent of a stream, as far as another encoder must know it to go on.
+// DeliveredStream records the state of a stream at the client that a new encoder needs to continue it.
 type DeliveredStream interface {
-	// Note takes the next frame: its event line, which may be empty, and its data.
+	// Note records the next frame: its event line, which may be empty, and its data.
 	Note(event, data []byte)
-	// Resume makes an encoder that goes on behind the last frame, with the ids and the numbers that the client knows.
-	// Open is the part that has begun and not ended, zero when none has, and text what there is of it. It reports false
-	// when the frames leave that to doubt.
+	// Resume makes an encoder that continues after the last frame, with the ids and the numbers that the client knows. Open is the
+	// kind of the part that has not ended yet, or zero, and text is its text so far. It reports false when the state at the client is
+	// not certain.
 	Resume(open PartKind, text string) (StreamEncoder, bool)
 }

@@ -5,11 +5,13 @@ import (
 	"strconv"
 )
 
-// budgets are the published numbers of tokens for each effort.
-var budgets = [...]struct {
+type effortBudget struct {
 	effort Effort
 	tokens int64
-}{
+}
+
+// budgets are the published numbers of tokens for each effort.
+var budgets = []effortBudget{
 	{"none", 0}, {"minimal", 1024}, {"low", 1024}, {"medium", 8192}, {"high", 24576}, {"xhigh", 32768}, {"max", 65536},
 }
 

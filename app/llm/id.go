@@ -30,10 +30,11 @@ func (a *ResponseOptions) MintID(prefix string, n int) string {
 }
 
 // FitID changes the id of a tool call so that a style accepts it: letters, digits, _ and -, at most charsMax characters. Other ids are
-// encoded so that UnfitID returns the original. An id that is still too long becomes a hash, which keeps call and result together;
+// encoded so that OriginalID returns the original. An id that is still too long becomes a hash, which keeps call and result together;
 // providers never return ids of earlier turns.
 func FitID(id string, charsMax int) string {
-	if len(id) <= charsMax && plainID(id) {
+	isOther := func(r rune) bool { return r >= utf8.RuneSelf || !letterOrDigit(byte(r)) && r != '_' && r != '-' }
+	if id != "" && len(id) <= charsMax && !strings.ContainsFunc(id, isOther) {
 		return id
 	}
 	packed := encodedPrefix + base64.RawURLEncoding.EncodeToString([]byte(id))
@@ -60,15 +61,6 @@ func OriginalID(id string) string {
 		}
 	}
 	return id
-}
-
-func plainID(id string) bool {
-	for i := range len(id) {
-		if c := id[i]; !letterOrDigit(c) && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return id != ""
 }
 
 func letterOrDigit(c byte) bool {

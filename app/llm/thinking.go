@@ -5,11 +5,10 @@ import (
 	"strconv"
 )
 
-// ThinkingBudgetMin is the least budget of tokens for thinking that the messages style has.
+// ThinkingBudgetMin is the least budget of tokens for thinking in the messages style.
 const ThinkingBudgetMin = 1024
 
-// ThinkingForms says which forms of a wish for thinking the providers of a model refuse in the messages style. The zero value
-// refuses none.
+// ThinkingForms says which settings for thinking the providers of a model refuse in the messages style. The zero value refuses none.
 type ThinkingForms struct {
 	// NoBudget says that thinking.type enabled, with a budget of tokens, is refused.
 	NoBudget bool
@@ -17,18 +16,18 @@ type ThinkingForms struct {
 	NoAdaptive bool
 	// NoEffort says that output_config.effort is refused.
 	NoEffort bool
-	// Efforts are those that the model takes. An empty list takes all of them.
+	// Efforts are the supported efforts. An empty list means all efforts.
 	Efforts []Effort
 }
 
-// Effort is the effort that stands for a budget of tokens, in the words of the messages style: the nearest that the model takes, the
-// lower one of two. It is empty where the model takes none, or the budget asks for no thinking.
+// Effort returns the supported effort of the messages style that is nearest to a budget of tokens, the lower one of two. It is empty
+// when the model supports no effort or the budget asks for no thinking.
 func (f *ThinkingForms) Effort(budget Number) Effort {
 	asked := EffortOf(budget)
 	if f.NoEffort || asked == "" || asked == "none" {
 		return ""
 	}
-	at := indexOfEffort(asked)
+	at := slices.IndexFunc(budgets, func(b effortBudget) bool { return b.effort == asked })
 	best, distance := Effort(""), len(budgets)
 	for i, b := range budgets {
 		if b.effort == "none" || b.effort == "minimal" || len(f.Efforts) > 0 && !slices.Contains(f.Efforts, b.effort) {
@@ -41,18 +40,9 @@ func (f *ThinkingForms) Effort(budget Number) Effort {
 	return best
 }
 
-func indexOfEffort(e Effort) int {
-	for i, b := range budgets {
-		if b.effort == e {
-			return i
-		}
-	}
-	return -1
-}
-
-// ThinkingBudget is the budget of tokens that stands for adaptive thinking: half of the bound on the output, no more than the effort
-// stands for where one is named, and at least ThinkingBudgetMin. It reports false when the bound leaves no room for that. A bound of
-// zero is an unknown one.
+// ThinkingBudget is the budget of tokens that replaces adaptive thinking: half of the maximum output, at most the budget of the effort
+// if there is one, and at least ThinkingBudgetMin. It reports false when the maximum output is too small for that. A maximum of zero
+// means an unknown one.
 func ThinkingBudget(e Effort, outputMost int64) (int64, bool) {
 	n := outputMost / 2
 	if tokens, known := BudgetOf(e); known && tokens > 0 && (outputMost <= 0 || tokens < n) {

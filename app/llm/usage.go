@@ -7,7 +7,7 @@ import (
 )
 
 // Usage is what one text call used, in tokens. Input, CacheRead and CacheWrite are disjoint: each input token is in
-// exactly one of them. Reasoning is a part of Output. Wires disagree on both, so each dialect settles it at its edge.
+// exactly one of them. Reasoning is a part of Output. Styles differ in both, so each codec converts its counts to this form.
 type Usage struct {
 	Input      int64
 	CacheRead  int64
@@ -15,7 +15,7 @@ type Usage struct {
 	Output     int64
 	Reasoning  int64
 
-	// Doubts says what of the provider's report could not be taken as it was. Zero is a sound report.
+	// Doubts are the faults of the provider's report. Zero is a sound report.
 	Doubts Doubts
 }
 
@@ -24,20 +24,19 @@ type Doubts uint8
 
 // The faults.
 const (
-	// InputUnknown means that the input counts are missing or are no counts of tokens. They are zero in the usage.
+	// InputUnknown means that the input counts are missing or invalid. They are zero in the usage.
 	InputUnknown Doubts = 1 << iota
-	// OutputUnknown means the same of the output and its reasoning.
+	// OutputUnknown means that the output counts are missing or invalid. They are zero in the usage.
 	OutputUnknown
-	// PartUnknown means that the report says more of a part than of its whole, or something that is no count of tokens. Of
-	// cached input the usage then has as much as there is input, which is the cheapest reading, and of other parts nothing.
+	// PartUnknown means that the count of a part is invalid or larger than that of its whole. A larger count of cached input is reduced
+	// to the whole input, which is the cheapest reading. Other parts are zero.
 	PartUnknown
 )
 
-// Unknown stands for a count that is missing or is no count of tokens.
+// Unknown stands for a missing or invalid count.
 const Unknown = -1
 
-// Report is what a provider says that an answer has used. A missing total is Unknown, a missing part is zero, and a part
-// that is no count of tokens is Unknown.
+// Report is the usage that a provider reports. A missing total is Unknown, a missing part is zero, and an invalid part is Unknown.
 type Report struct {
 	Input      int64
 	CacheRead  int64
@@ -48,8 +47,7 @@ type Report struct {
 	Inclusive bool
 }
 
-// Usage takes over every count of the report that can be true, and notes its faults. It reports false when neither the
-// input nor the output is known.
+// Usage returns the valid counts of the report, and its faults. It reports false when neither the input nor the output is known.
 func (r Report) Usage() (u Usage, known bool) {
 	if isCount(r.Input) {
 		u.Input = r.Input
@@ -80,7 +78,7 @@ func (r Report) Usage() (u Usage, known bool) {
 	return u, true
 }
 
-// fits reports whether a part can be one of its whole, and notes when it cannot.
+// fits reports whether a part is not larger than its whole. Otherwise it notes the fault.
 func (u *Usage) fits(n, whole int64) bool {
 	if n < 0 || n > whole {
 		u.Doubts |= PartUnknown
@@ -89,7 +87,7 @@ func (u *Usage) fits(n, whole int64) bool {
 	return true
 }
 
-// Sum adds two counts. The sum of a count that is not known is not known either.
+// Sum adds two counts. The sum is Unknown when one of them is.
 func Sum(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return Unknown
@@ -102,10 +100,10 @@ func isCount(n int64) bool { return n >= 0 && n <= TokensMax }
 // InputTotal counts every input token, cached or not.
 func (u Usage) InputTotal() int64 { return u.Input + u.CacheRead + u.CacheWrite }
 
-// TokensMax bounds every count of tokens that is believed.
+// TokensMax is the largest valid count of tokens.
 const TokensMax = 1 << 31
 
-// Valid reports whether the counts can be true: none negative, none beyond TokensMax, reasoning within the output.
+// Valid reports whether no count is negative or above TokensMax, and reasoning is not more than the output.
 func (u Usage) Valid() bool {
 	for _, n := range [...]int64{u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning} {
 		if n < 0 || n > TokensMax {
@@ -115,10 +113,10 @@ func (u Usage) Valid() bool {
 	return u.InputTotal() <= TokensMax && u.Reasoning <= u.Output
 }
 
-// Count is a count of tokens in a usage object, or Unknown. One that is missing or null keeps what the reader has put in it.
+// Count is a count of tokens in a usage object, or Unknown. When the member is missing or null, it keeps its value.
 type Count int64
 
-// UnmarshalJSONFrom never fails: what is no count of tokens must lose neither the other counts nor the answer.
+// UnmarshalJSONFrom never fails, so that an invalid count does not affect the other counts and the answer.
 func (c *Count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	v, err := d.ReadValue()
 	if err != nil || v.Kind() == 'n' {

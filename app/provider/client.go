@@ -24,15 +24,15 @@ const (
 
 	headerBytesMax  = 64 << 10
 	progressBytes   = 16 << 10
-	failureBytesMax = 64 << 10               // what is read of an error body
-	failureWaitMax  = 250 * time.Millisecond // for an error body, whose status is known already
-	idleConnsMax    = 4096                   // per provider host
+	failureBytesMax = 64 << 10               // This bounds what is read of an error body.
+	failureWaitMax  = 250 * time.Millisecond // This bounds the wait for an error body.
+	idleConnsMax    = 4096                   // This bounds the idle connections of one host.
 	idleConnAgeMax  = 90 * time.Second
 	connectStandard = 5 * time.Second
 	keepAlivePeriod = 30 * time.Second
 	targetsMax      = 512
 	transportsMax   = 512
-	connBufferBytes = 2 << 10 // each way; what is larger goes past them, and a stream holds them as long as it lasts
+	connBufferBytes = 2 << 10 // This is the size of each buffer. A stream holds both while it lasts.
 	userAgent       = "unified-model-gateway/1"
 
 	jsonType    = "application/json"
@@ -41,9 +41,9 @@ const (
 
 // Options of a Client. The zero value is right for production.
 type Options struct {
-	TLS    *tls.Config // roots for tests; verification is never switched off
-	Traced bool        // tell upstreams which span a request belongs to, where it belongs to one
-	Now    app.Clock   // what dates of upstreams that show no clock are compared with; time.Now when nil
+	TLS    *tls.Config // TLS has the roots of tests. Verification is always on.
+	Traced bool        // Traced sends the trace context to upstreams.
+	Now    app.Clock   // Now is time.Now when nil.
 }
 
 // Client sends calls to providers. It follows no redirects, uses no proxy of the environment and never asks for
@@ -78,24 +78,24 @@ func (c *Client) Close() {
 	}
 }
 
-// target is a provider in one style, prepared. Its header is shared by all its requests and never written to.
+// target is a prepared address of a provider. All requests share its header, which never changes.
 type target struct {
 	url        *url.URL
 	header     http.Header
 	credential string
 	transport  *http.Transport
-	singleUse  *http.Transport // dials a connection for each request
+	singleUse  *http.Transport // SingleUse makes a connection for each request.
 	now        app.Clock
 }
 
-// targetConfig says where a call goes and how it is addressed.
+// targetConfig has the address and the headers of a target.
 type targetConfig struct {
 	url, proxy, credential, credentialHeader string
 	headers                                  map[string]string
 	connect                                  time.Duration
 }
 
-// transportKey is how connections are made: within which time, through which proxy, and whether each is for one request only.
+// transportKey identifies a transport by its time limit, its proxy, and whether each connection is for one request.
 type transportKey struct {
 	connect time.Duration
 	proxy   string
@@ -143,11 +143,11 @@ func (c *Client) transport(l transportKey) (*http.Transport, error) {
 	if t := c.transports[l]; t != nil {
 		return t, nil
 	}
-	var proxy func(*http.Request) (*url.URL, error) // none, and never the environment's
+	var proxy func(*http.Request) (*url.URL, error) // There is no proxy of the environment.
 	if l.proxy != "" {
 		u, err := url.Parse(l.proxy)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, errors.New("provider: the proxy is not an http or https address") // the address may hold a password
+			return nil, errors.New("provider: the proxy is not an http or https address") // The address may have a password.
 		}
 		proxy = http.ProxyURL(u)
 	}
@@ -156,12 +156,17 @@ func (c *Client) transport(l transportKey) (*http.Transport, error) {
 	}
 	dialer := &net.Dialer{Timeout: l.connect, KeepAlive: keepAlivePeriod}
 	t := &http.Transport{
-		Proxy:                  proxy,
-		OnProxyConnectResponse: checkTunnel,
+		Proxy: proxy,
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			if answer.StatusCode != http.StatusOK {
+				return fmt.Errorf("%w: it answered %d", errTunnel, answer.StatusCode)
+			}
+			return nil
+		},
 		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    l.connect,
 		TLSClientConfig:        c.tls.Clone(),
-		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1: a stream a connection
+		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{}, // Without HTTP/2 each stream has its own connection.
 		DisableKeepAlives:      l.single,
 		MaxIdleConns:           0,
 		MaxIdleConnsPerHost:    idleConnsMax,
@@ -175,7 +180,7 @@ func (c *Client) transport(l transportKey) (*http.Transport, error) {
 	return t, nil
 }
 
-// forgetTransports makes room after so many catalogs that each line has changed. What is on its way goes on.
+// forgetTransports drops all transports when there are too many, after many changes of the catalog. Running requests continue.
 func (c *Client) forgetTransports() {
 	for _, t := range c.transports {
 		t.CloseIdleConnections()
@@ -184,15 +189,8 @@ func (c *Client) forgetTransports() {
 	clear(c.targets)
 }
 
-// errTunnel says that a proxy did not connect us.
+// errTunnel means that a proxy has refused the connection.
 var errTunnel = errors.New("provider: the proxy does not connect us")
-
-func checkTunnel(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w: it answered %d", errTunnel, answer.StatusCode)
-	}
-	return nil
-}
 
 // send makes one attempt. The answer's body must be closed.
 func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Header) (*Answer, *Fault) {
@@ -207,7 +205,7 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
 	}
-	resp, err := t.roundTrip(ctx, &http.Request{ //nolint:bodyclose // the answer closes it
+	resp, err := t.roundTrip(ctx, &http.Request{ //nolint:bodyclose // The answer closes it.
 		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: body, GetBody: s.reopen, ContentLength: int64(len(p.Data)),
 	}, &s.connection)
@@ -232,34 +230,33 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 type Answer struct {
 	Stream bool
 
-	ctx    context.Context //nolint:containedctx // its cause says why reading ended
+	ctx    context.Context //nolint:containedctx // Its cause is why reading ended.
 	target *target
 	body   io.ReadCloser
 	length int64
 }
 
-// checkContentType looks at what kind of answer it is. JSON in place of a stream is taken, and a stream in place of JSON.
+// checkContentType checks the type of an answer. Both JSON and a stream are accepted, whatever the request asked for.
 func (a *Answer) checkContentType(h http.Header) *Fault {
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return NewFault(ClassContent, fmt.Errorf("the answer is encoded as %q", e))
 	}
-	said := h.Get("Content-Type")
-	kind, err := said, error(nil)
-	if said != jsonType && said != eventStream { // the usual ones need not be parsed
-		kind, _, err = mime.ParseMediaType(said)
+	contentType := h.Get("Content-Type")
+	kind, err := contentType, error(nil)
+	if contentType != jsonType && contentType != eventStream { // The usual types need no parser.
+		kind, _, err = mime.ParseMediaType(contentType)
 	}
 	switch {
 	case err == nil && kind == eventStream:
 		a.Stream = true
 	case err == nil && (kind == jsonType || strings.HasSuffix(kind, "+json")):
 	default:
-		return NewFault(ClassContent, fmt.Errorf("the answer is of type %q", said))
+		return NewFault(ClassContent, fmt.Errorf("the answer is of type %q", contentType))
 	}
 	return nil
 }
 
-// statusFault reads what it needs of an error answer and closes it. The status counts even when the body never ends: what came
-// within failureWaitMax is all that is read of it.
+// statusFault reads an error answer and closes it. It waits for the body only for failureWaitMax, because the status is known.
 func (a *Answer) statusFault(resp *http.Response) *Fault {
 	defer a.Close()
 	defer time.AfterFunc(failureWaitMax, a.Close).Stop()
@@ -270,7 +267,7 @@ func (a *Answer) statusFault(resp *http.Response) *Fault {
 		}
 	}
 	if resp.ContentLength < 0 || resp.ContentLength > failureBytesMax {
-		_, _ = io.CopyN(io.Discard, a.body, 1) // meets the end, so that the connection can be used again
+		_, _ = io.CopyN(io.Discard, a.body, 1) // Reading to the end lets the connection be used again.
 	}
 	return statusFault(resp.StatusCode, resp.Header, body, a.target)
 }
@@ -281,17 +278,16 @@ func (a *Answer) Read(p []byte) (int, error) { return a.body.Read(p) }
 // Close ends the answer. The connection is used again only when the body was read to its end.
 func (a *Answer) Close() { _ = a.body.Close() }
 
-// Fault says what an error of Read was.
+// Fault classifies an error of Read.
 func (a *Answer) Fault(err error) *Fault { return FaultOf(a.ctx, err) }
 
-// ReadAll appends the whole body to dst, up to 32 MiB. It calls progress before it reads and whenever another 16 KiB
-// have come, with how much has come so far, so that the caller can tell a slow answer from a trickle and end one for
-// which it has no memory: with the fault that it returns.
+// ReadAll appends the whole body to dst, up to 32 MiB. It calls progress with the bytes so far before it reads and after every 16 KiB,
+// so that the caller can set deadlines and reserve memory. A fault of progress ends the reading.
 func (a *Answer) ReadAll(dst []byte, progress func(read int) *Fault) ([]byte, *Fault) {
 	if a.length > BodyBytesMax {
 		return dst, NewFault(ClassTooLarge, errTooLarge)
 	}
-	if room := int(max(a.length, 0)) + 512; cap(dst)-len(dst) < room { // the spare bytes let the last read find the end
+	if room := int(max(a.length, 0)) + 512; cap(dst)-len(dst) < room { // The spare bytes let the last read reach the end.
 		dst = append(make([]byte, 0, len(dst)+room), dst...)
 	}
 	for from, next := len(dst), 0; ; {

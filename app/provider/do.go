@@ -15,27 +15,26 @@ import (
 	"umg/app/catalog"
 )
 
-// Call is a request to a provider of any method, for any answer. Send makes the calls of the text styles.
+// Call is a request to a provider with any method, for any answer. Send makes the calls of the text styles.
 type Call struct {
 	Method  string
-	Path    string      // below the base URL, escaped, with its query; or a whole address for which Home holds
-	Header  http.Header // beside the provider's own; keys are written as they are
-	Payload *Payload    // nil for no body
+	Path    string      // Path is below the base URL and escaped, with its query, or a whole address of the provider.
+	Header  http.Header // Header is sent in addition to the provider's own. Keys keep their case.
+	Payload *Payload    // Payload is nil for no body.
 }
 
-// Reply is an upstream's answer with any status. It must be closed.
+// Reply is an upstream's answer with any status. The caller must close it.
 type Reply struct {
 	Status int
 	Header http.Header
-	Size   int64 // bytes of the body; -1 when the answer does not say
+	Size   int64 // Size is that of the body in bytes; -1 when it is unknown.
 
-	ctx    context.Context //nolint:containedctx // its cause says why reading ended
+	ctx    context.Context //nolint:containedctx // Its cause is why reading ended.
 	target *target
 	body   io.ReadCloser
 }
 
-// IsProviderAddress reports whether an address is of the scheme and host that the route's provider is asked at, and so may see its
-// credential.
+// IsProviderAddress reports whether an address has the scheme and the host of the route's provider, and so may receive its credential.
 func IsProviderAddress(r *catalog.Route, address *url.URL) bool {
 	base, err := url.Parse(r.Provider.BaseURL)
 	return err == nil && base.Host != "" && strings.EqualFold(base.Scheme, address.Scheme) && hostPort(base) == hostPort(address)
@@ -49,8 +48,8 @@ func hostPort(u *url.URL) string {
 	return strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// Do makes one attempt and follows no redirect. A deadline of the context counts as ErrTotal. Every fault says whether
-// the upstream can have seen the request.
+// Do makes one attempt and follows no redirect. A deadline of the context counts as ErrTotal. Fault.Unsent says whether the upstream
+// cannot have received the request.
 func (c *Client) Do(ctx context.Context, r *catalog.Route, call Call) (*Reply, *Fault) {
 	t, err := c.baseTarget(r)
 	if err != nil {
@@ -78,7 +77,7 @@ func (c *Client) Do(ctx context.Context, r *catalog.Route, call Call) (*Reply, *
 		}
 		req.GetBody, req.ContentLength = p.open, int64(len(p.Data))
 	}
-	resp, err := t.transport.RoundTrip(req) //nolint:bodyclose // the reply closes it
+	resp, err := t.transport.RoundTrip(req) //nolint:bodyclose // The reply closes it.
 	if err != nil {
 		f := faultOfDeadline(ctx, err)
 		f.Unsent = !reached.Load()
@@ -92,7 +91,7 @@ func markUnsent(f *Fault) *Fault {
 	return f
 }
 
-// faultOfDeadline is FaultOf for callers who bound an attempt by a plain deadline.
+// faultOfDeadline is FaultOf for callers that set a plain deadline.
 func faultOfDeadline(ctx context.Context, err error) *Fault {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return NewFault(ClassTotal, err)
@@ -100,7 +99,7 @@ func faultOfDeadline(ctx context.Context, err error) *Fault {
 	return FaultOf(ctx, err)
 }
 
-// locate makes the whole address of a call. The credential goes with it, so it never leads to another host.
+// locate returns the whole address of a call. It fails for another host, because the request has the credential.
 func (t *target) locate(r *catalog.Route, path string) (*url.URL, error) {
 	if strings.HasPrefix(path, "/") {
 		path = r.Provider.BaseURL + path
@@ -113,7 +112,7 @@ func (t *target) locate(r *catalog.Route, path string) (*url.URL, error) {
 	return u, nil
 }
 
-// baseTarget finds or prepares the target for calls that name their own paths.
+// baseTarget returns the target for calls that have their own paths.
 func (c *Client) baseTarget(r *catalog.Route) (*target, error) {
 	key := targetKey{provider: r.Provider, connect: r.Timeouts.Connect, base: true}
 	if t := c.cachedTarget(key); t != nil {
@@ -128,10 +127,10 @@ func (a *Reply) Read(p []byte) (int, error) { return a.body.Read(p) }
 // Close ends the answer. The connection is used again only when the body was read to its end.
 func (a *Reply) Close() error { return a.body.Close() }
 
-// Fault says what an error of Read was.
+// Fault classifies an error of Read.
 func (a *Reply) Fault(err error) *Fault { return faultOfDeadline(a.ctx, err) }
 
-// ReadAll reads a body of at most bytesMax bytes. What came before a fault is returned with it.
+// ReadAll reads a body of at most bytesMax bytes. With a fault it returns what came before.
 func (a *Reply) ReadAll(bytesMax int64) ([]byte, *Fault) {
 	body, err := io.ReadAll(io.LimitReader(a.body, bytesMax+1))
 	switch {
@@ -143,19 +142,18 @@ func (a *Reply) ReadAll(bytesMax int64) ([]byte, *Fault) {
 	return body, nil
 }
 
-// StatusFault is the fault of an answer that means a status: its own, or one that its body speaks of.
+// StatusFault returns the fault for a status, which may be that of the answer or one in its body.
 func (a *Reply) StatusFault(status int, body []byte) *Fault {
 	return statusFault(status, a.Header, body, a.target)
 }
 
-// BodyFault is the fault of an error that came with a status of success. What it says of its status counts as that.
+// BodyFault returns the fault of an error body with a successful status. Its status is the one in the body.
 func (a *Reply) BodyFault(body []byte) *Fault { return a.StatusFault(statusIn(body), body) }
 
-// Redact is what a client may read of something the upstream said: nothing that looks like a credential, an address or
-// an account.
-func (a *Reply) Redact(said string) string { return a.target.redact(said) }
+// Redact returns a text of the upstream without anything that looks like a credential, an address or an account.
+func (a *Reply) Redact(text string) string { return a.target.redact(text) }
 
-// HasCredential reports whether a text holds the credential.
+// HasCredential reports whether a text has the credential.
 func (a *Reply) HasCredential(text string) bool {
 	return a.target.credential != "" && strings.Contains(text, a.target.credential)
 }

@@ -1,4 +1,3 @@
-// Package provider speaks HTTP to upstreams. It knows where a provider is, how it wants to be asked and what its
-// failures mean: whether another try may help, and what of them a client may see. It does not know what a call costs,
-// which route comes next, or anything of the client's connection.
+// Package provider sends requests to upstreams over HTTP and classifies their failures. Client.Send makes an attempt of a text call. A
+// Fault says whether another attempt may help, and what a client may know.
 package provider

@@ -119,8 +119,8 @@ var classTable = map[Class]classInfo{
 
 // NewFault makes a fault of a class.
 func NewFault(c Class, cause error) *Fault {
-	w := classTable[c]
-	return &Fault{Class: c, Retry: w.retry, Err: app.Errorf(w.kind, w.code, "%s", w.message).Because(cause)}
+	info := classTable[c]
+	return &Fault{Class: c, Retry: info.retry, Err: app.Errorf(info.kind, info.code, "%s", info.message).Because(cause)}
 }
 
 // FaultOf classifies an error of an attempt. The context is the attempt's: its cause tells the gateway's own time-out
@@ -186,33 +186,6 @@ func classOf(err error) Class {
 		return ClassReset
 	}
 	return ClassReset
-}
-
-// classOfStatus says what a status other than 200 means.
-func classOfStatus(status int) Class {
-	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired,
-		status == http.StatusProxyAuthRequired:
-		return ClassCredential // our credential or our account there, never the client's
-	case status == http.StatusTooManyRequests:
-		return ClassRateLimited
-	case status >= 500, status == http.StatusRequestTimeout:
-		return ClassServer
-	case status >= 400:
-		return ClassRefused
-	case status >= 300:
-		return ClassRedirect
-	}
-	return ClassContent
-}
-
-// isAboutRoute are refusals that speak of the route rather than of the request: the next route may know better.
-func isAboutRoute(status int) bool {
-	switch status {
-	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooEarly, http.StatusMisdirectedRequest:
-		return true
-	}
-	return false
 }
 
 // NewRefusal is the fault of a call that cannot be sent to a route; e is the client's error. Another route may still

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// outgoing is a request on its way, with the answer that it may get. It is one allocation.
+// outgoing is a request and its answer, in one allocation.
 type outgoing struct {
 	connection connUse
 	payload    *Payload
@@ -22,7 +22,7 @@ func (s *outgoing) open() (io.ReadCloser, error) {
 	return io.NopCloser(&s.reader), nil
 }
 
-// reopen is open for another connection, when the first one was found closed.
+// reopen is open for a second connection, after the first one was closed.
 func (s *outgoing) reopen() (io.ReadCloser, error) {
 	s.connection.written.Store(false)
 	return s.payload.open()

@@ -8,16 +8,14 @@ import (
 )
 
 const (
-	// Bodies up to this size are handed over in the form that lets the transport send head and body in one write. It
-	// keeps no account of when it is done with them, so they are left to the garbage collector.
+	// plainBytesMax bounds the bodies that the transport sends together with the head in one write. It does not report when it is done
+	// with them, so they are not pooled.
 	plainBytesMax = 16 << 10
 
-	pooledBytesMax = 4 << 20 // larger buffers are not kept
+	pooledBytesMax = 4 << 20 // Larger buffers are not pooled.
 )
 
-// Payload is a request body on its way upstream: in memory, so that no connection is lost over a body that is read
-// too late, and so that it can be sent again. Its buffer is used again only once the transport has closed every
-// reader of it.
+// Payload is a request body in memory, so that it can be sent again. Its buffer is reused when the transport has closed all its readers.
 type Payload struct {
 	Data []byte
 	refs atomic.Int32
@@ -25,8 +23,7 @@ type Payload struct {
 
 var payloads = sync.Pool{New: func() any { return &Payload{} }}
 
-// NewPayload makes a payload with room for size bytes. The caller fills Data and calls Release when it will not be
-// sent any more.
+// NewPayload makes a payload with room for size bytes. The caller fills Data, and calls Release when it sends the payload no more.
 func NewPayload(size int) *Payload {
 	if size <= plainBytesMax {
 		p := &Payload{Data: make([]byte, 0, size)}
@@ -58,8 +55,8 @@ func (p *Payload) open() (io.ReadCloser, error) {
 	return &payloadReader{payload: p}, nil
 }
 
-// payloadReader is one reader. The transport may close it while another goroutine still reads, so after Close it never
-// touches the buffer again; it then reads as ended, since an error would make the transport drop the connection.
+// payloadReader is one reader. The transport may close it while another goroutine still reads, so it never uses the buffer after Close.
+// It then reports the end, because an error would make the transport drop the connection.
 type payloadReader struct {
 	mu      sync.Mutex
 	payload *Payload

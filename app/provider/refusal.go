@@ -9,41 +9,41 @@ import (
 	"time"
 	"unicode"
 
-	"umg/app"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+	"umg/app/llm"
 )
 
 const (
 	messageRunesMax = 600
 	codeBytesMax    = 64
-	wordBytesMax    = 24 // longer mixtures of letters and digits look like credentials or account ids
+	wordBytesMax    = 24 // Longer words of letters and digits look like credentials or account ids.
 
-	rateLimitWait = 5 * time.Second // for clients of an upstream that turns calls away and does not say how long
+	rateLimitWait = 5 * time.Second // This is the client's wait when the upstream names none.
 )
 
-// statusFault is the fault of an answer with a status other than 200, or of an error that came in place of an answer.
-// Of the upstream's words only those of a refused request are passed on, without anything that looks like a
-// credential, an address or an account.
+// statusFault returns the fault of an answer with a status other than 200, or of an error in place of an answer. The client gets the
+// upstream's message only for a refused request, without anything that looks like a credential, an address or an account.
 func statusFault(status int, header http.Header, body []byte, t *target) *Fault {
-	said := parseError(body)
-	f := NewFault(said.class(status), nil)
+	reported := parseError(body)
+	f := NewFault(reported.class(status), nil)
 	f.Status = status
-	f.Err.Err = &statusError{status: status, message: app.Truncate(said.message, messageRunesMax)}
+	f.Err.Err = &statusError{status: status, message: app.Truncate(reported.message, messageRunesMax)}
 	switch f.Class {
 	case ClassRefused:
 		f.Err.Status = status
-		if isAboutRoute(status) {
+		if slices.Contains(routeRefusals, status) {
 			f.Retry = Elsewhere
 		}
-		if said.code != "" {
-			f.Err.Code = said.code
+		if reported.code != "" {
+			f.Err.Code = reported.code
 		}
-		if f.TooLong = said.tooLong(status); f.TooLong {
+		if f.TooLong = reported.tooLong(status); f.TooLong {
 			f.Err.Code = "context_length_exceeded"
 		}
-		if public := t.redact(said.message); public != "" {
+		if public := t.redact(reported.message); public != "" {
 			f.Err.Message = "The upstream provider refused the request: " + public
 		}
 	case ClassRateLimited:
@@ -55,14 +55,17 @@ func statusFault(status int, header http.Header, body []byte, t *target) *Fault 
 	return f
 }
 
-// upstreamError is what an upstream says of an error. Its words are in no one's control.
+// routeRefusals are statuses of refusals that are about the route and not about the request. The next route may accept it.
+var routeRefusals = []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooEarly, http.StatusMisdirectedRequest}
+
+// upstreamError has the members of an upstream's error body.
 type upstreamError struct {
 	message string
-	code    string // a plain word, or nothing
-	kind    string // likewise, what the style calls its type
+	code    string // Code is a plain word, or empty.
+	kind    string // Kind is the type of the error. It is a plain word, or empty.
 }
 
-// Words of refusals. A filter's word is final, on whatever route; an account without money is no matter of haste.
+// Parts of codes and types. A refusal by a content filter is final on all routes. An account without money is not a rate limit.
 var (
 	filterWords = []string{"content_filter", "content_policy", "moderation", "safety", "guardrail"}
 	unpaidWords = []string{"insufficient_quota", "billing", "credit"}
@@ -72,26 +75,34 @@ func (s *upstreamError) mentions(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s.code, w) || strings.Contains(s.kind, w) })
 }
 
-// class is what the status means, unless the words say that it means something else here.
+// class returns the class of an error with a status.
 func (s *upstreamError) class(status int) Class {
-	c := classOfStatus(status)
 	switch {
-	case c == ClassCredential && status == http.StatusForbidden && (s.mentions(filterWords) || strings.Contains(s.message, "flagged")):
+	case status == http.StatusForbidden && (s.mentions(filterWords) || strings.Contains(s.message, "flagged")):
 		return ClassRefused
-	case c == ClassRateLimited && s.mentions(unpaidWords):
-		return ClassCredential
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired,
+		status == http.StatusProxyAuthRequired, status == http.StatusTooManyRequests && s.mentions(unpaidWords):
+		return ClassCredential // These concern the credential or the account of the gateway, never those of the client.
+	case status == http.StatusTooManyRequests:
+		return ClassRateLimited
+	case status >= 500, status == http.StatusRequestTimeout:
+		return ClassServer
+	case status >= 400:
+		return ClassRefused
+	case status >= 300:
+		return ClassRedirect
 	}
-	return c
+	return ClassContent
 }
 
-// lengthWords are how the styles say that a prompt is more than the model has room for: words that stand together.
+// lengthWords are texts of errors about a prompt that is longer than the context of the model. All texts of a row are in the message.
 var lengthWords = [][]string{
 	{"maximum context length"}, {"exceed", "context window"}, {"exceed", "context length"}, {"exceed", "context limit"},
 	{"prompt is too long"},
 	{"input is too long"}, {"token count", "exceeds the maximum"},
 }
 
-// tooLong reports whether the request was refused for its length, which a model with more room may take.
+// tooLong reports whether the request was refused for its length. A model with a longer context may take it.
 func (s *upstreamError) tooLong(status int) bool {
 	switch {
 	case status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusUnprocessableEntity:
@@ -99,16 +110,16 @@ func (s *upstreamError) tooLong(status int) bool {
 	case strings.Contains(s.code, "context_length") || strings.Contains(s.code, "context_window"):
 		return true
 	}
-	said := strings.ToLower(app.Truncate(s.message, messageRunesMax))
+	message := strings.ToLower(app.Truncate(s.message, messageRunesMax))
 	for _, words := range lengthWords {
-		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(said, w) }) {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(message, w) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// statusError keeps what the upstream said for the operator.
+// statusError has the upstream's message for operators.
 type statusError struct {
 	status  int
 	message string
@@ -118,31 +129,31 @@ func (e *statusError) Error() string {
 	return "the upstream answered " + strconv.Itoa(e.status) + ": " + strconv.Quote(e.message)
 }
 
-// retryAfter reads how long an upstream asks to wait, in seconds, milliseconds or as a date, and caps it.
+// retryAfter returns the wait that an upstream asks for, in seconds, milliseconds or as a date, up to retryAfterMax.
 func (t *target) retryAfter(h http.Header) time.Duration {
-	for _, said := range []struct {
+	for _, wait := range []struct {
 		value string
 		unit  time.Duration
 	}{{h.Get("Retry-After-Ms"), time.Millisecond}, {h.Get("Retry-After"), time.Second}} {
-		if n, err := strconv.ParseFloat(said.value, 64); err == nil && n > 0 {
-			return time.Duration(min(n, float64(retryAfterMax/said.unit)) * float64(said.unit))
+		if n, err := strconv.ParseFloat(wait.value, 64); err == nil && n > 0 {
+			return time.Duration(min(n, float64(retryAfterMax/wait.unit)) * float64(wait.unit))
 		}
 	}
 	at, err := http.ParseTime(h.Get("Retry-After"))
 	if err != nil {
 		return 0
 	}
-	from, err := http.ParseTime(h.Get("Date")) // the upstream's own clock, where it shows it
+	from, err := http.ParseTime(h.Get("Date")) // The upstream's own clock is preferred.
 	if err != nil {
 		from = t.now()
 	}
 	return min(max(at.Sub(from), 0), retryAfterMax)
 }
 
-// parseError finds the message and the words for it in the usual places of an error body.
+// parseError finds the message, the code and the type in the usual places of an error body.
 func parseError(body []byte) upstreamError {
 	var top map[string]jsontext.Value
-	if json.Unmarshal(body, &top, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+	if json.Unmarshal(body, &top, llm.Lenient) != nil {
 		return upstreamError{}
 	}
 	inner := top
@@ -150,18 +161,18 @@ func parseError(body []byte) upstreamError {
 		return upstreamError{message: stringOf(raw), code: wordOf(top["code"])}
 	} else if raw.Kind() == '{' {
 		inner = nil
-		_ = json.Unmarshal(raw, &inner, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // valid JSON, as checked above
+		_ = json.Unmarshal(raw, &inner, llm.Lenient) // It is valid JSON, as checked above.
 	}
-	said := upstreamError{code: wordOf(inner["code"]), kind: wordOf(inner["type"])}
+	reported := upstreamError{code: wordOf(inner["code"]), kind: wordOf(inner["type"])}
 	for _, name := range []string{"message", "detail"} {
-		if said.message = stringOf(inner[name]); said.message != "" {
+		if reported.message = stringOf(inner[name]); reported.message != "" {
 			break
 		}
 	}
-	return said
+	return reported
 }
 
-// wordOf takes a code only when it is a plain word.
+// wordOf returns a code that is a plain word, and otherwise nothing.
 func wordOf(raw jsontext.Value) string {
 	code := stringOf(raw)
 	if len(code) == 0 || len(code) > codeBytesMax {
@@ -183,26 +194,26 @@ func stringOf(raw jsontext.Value) string {
 	return s
 }
 
-// redact is what a client may read of an upstream's message.
-func (t *target) redact(said string) string {
-	said = strings.Map(func(r rune) rune {
+// redact returns an upstream's message as a client may read it.
+func (t *target) redact(text string) string {
+	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
 			return ' '
 		}
 		return r
-	}, said)
-	list := strings.Fields(said)
+	}, text)
+	list := strings.Fields(text)
 	bearer := false
 	for i, w := range list {
 		if bearer || t.isSensitive(w) {
 			list[i] = "[redacted]"
 		}
-		bearer = strings.EqualFold(strings.Trim(w, `"'(:`), "bearer") // what follows is a credential, whatever it looks like
+		bearer = strings.EqualFold(strings.Trim(w, `"'(:`), "bearer") // A credential follows.
 	}
 	return app.Truncate(strings.Join(list, " "), messageRunesMax)
 }
 
-// isSensitive reports whether a word of a message could be a credential, an address or an account.
+// isSensitive reports whether a word of a message may be a credential, an address or an account.
 func (t *target) isSensitive(w string) bool {
 	lower := strings.ToLower(w)
 	if t.credential != "" && strings.Contains(w, t.credential) || t.url != nil && strings.Contains(lower, strings.ToLower(t.url.Hostname())) ||
@@ -224,7 +235,7 @@ func (t *target) isSensitive(w string) bool {
 	return false
 }
 
-// hasLettersAndDigits reports whether a word is of letters and digits alone, and has both.
+// hasLettersAndDigits reports whether a word consists of letters and digits, and has both.
 func hasLettersAndDigits(w string) bool {
 	letters, digits := false, false
 	for _, r := range w {
@@ -240,8 +251,7 @@ func hasLettersAndDigits(w string) bool {
 	return letters && digits
 }
 
-// statusWords are the statuses that the words of an error stand for, where no number says it. The first that fits
-// counts, a code before a type.
+// statusWords has the statuses of errors without a number. The first part that a code has counts, and then the first that a type has.
 var statusWords = []struct {
 	part   string
 	status int
@@ -260,8 +270,8 @@ var statusWords = []struct {
 	{"context_length", http.StatusBadRequest},
 }
 
-// ErrorFault is the fault of an error object that an upstream sent with status 200, in a body or in a frame. What it
-// says of its status, as a number or in words, counts as its status.
+// ErrorFault returns the fault of an error object that an upstream sent with status 200, in a body or in a frame. Its status follows
+// from the object.
 func (a *Answer) ErrorFault(body []byte) *Fault {
 	return statusFault(statusIn(body), http.Header{}, body, a.target)
 }
@@ -276,13 +286,12 @@ func statusIn(body []byte) int {
 		Code  jsontext.Value `json:"code"`
 		Error jsontext.Value `json:"error"`
 	}
-	lenient := []json.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-	if json.Unmarshal(body, &top, lenient...) != nil {
+	if json.Unmarshal(body, &top, llm.Lenient) != nil {
 		return http.StatusBadGateway
 	}
 	var inner words
 	if top.Error.Kind() == '{' {
-		_ = json.Unmarshal(top.Error, &inner, lenient...) // valid JSON, as checked above
+		_ = json.Unmarshal(top.Error, &inner, llm.Lenient) // It is valid JSON, as checked above.
 	}
 	for _, raw := range []jsontext.Value{top.Code, inner.Code, inner.Status} {
 		if n, err := strconv.Atoi(string(raw)); err == nil && n >= 400 && n <= 599 {
@@ -290,9 +299,9 @@ func statusIn(body []byte) int {
 		}
 	}
 	for _, raw := range []jsontext.Value{inner.Code, inner.Type} {
-		said := stringOf(raw)
+		word := stringOf(raw)
 		for _, w := range statusWords {
-			if strings.Contains(said, w.part) {
+			if strings.Contains(word, w.part) {
 				return w.status
 			}
 		}
@@ -300,5 +309,5 @@ func statusIn(body []byte) int {
 	return http.StatusBadGateway
 }
 
-// Unusable is the fault of an answer that is cut, empty or not what was asked for.
+// Unusable returns the fault of an answer that is incomplete, empty or malformed.
 func (a *Answer) Unusable(cause error) *Fault { return NewFault(ClassContent, cause) }

@@ -12,7 +12,7 @@ import (
 	"umg/app/llm"
 )
 
-// paths are where the styles answer below a provider's base URL, unless the catalog says otherwise.
+// paths has the path of each style below a provider's base URL, unless the catalog has another.
 var paths = map[llm.Style]string{
 	llm.Chat:      "/chat/completions",
 	llm.Messages:  "/messages",
@@ -20,7 +20,7 @@ var paths = map[llm.Style]string{
 	llm.Native:    "/models/{model}:{method}",
 }
 
-// countPaths are where the styles that can count tokens without an answer do so.
+// countPaths has the paths of the styles that can count tokens.
 var countPaths = map[llm.Style]string{
 	llm.Messages:  "/messages/count_tokens",
 	llm.Responses: "/responses/input_tokens",
@@ -40,26 +40,26 @@ const (
 )
 
 type targetKey struct {
-	provider   *catalog.Provider // snapshots never change, so its address is its version
+	provider   *catalog.Provider // Snapshots never change, so the address identifies the version.
 	credential int
 	path       string
 	connect    time.Duration
-	model      string // where the path names it
+	model      string // Model is set when it is in the path.
 	stream     bool
-	base       bool // for calls that name their own paths
+	base       bool // Base is set for calls that have their own paths.
 }
 
-// Attempt is one try of a route: the payload goes to it as it is, with the extra headers.
+// Attempt is one attempt on a route. Header is sent in addition to the provider's own.
 type Attempt struct {
 	Route      *catalog.Route
-	Credential int // index of the one to use, in the provider's Credentials
+	Credential int // Credential is the index of the credential to use.
 	Payload    *Payload
 	Header     http.Header
 	Stream     bool
 }
 
-// Send makes one attempt. The context is the attempt's own; cancelling it with one of this package's causes ends the
-// attempt as a time-out. The answer must be closed. It has begun but may be endless: the caller watches the clock.
+// Send makes one attempt. Cancelling the context with one of this package's causes ends the attempt as a timeout. The caller must set
+// deadlines for reading the answer, and close it.
 func (c *Client) Send(ctx context.Context, a Attempt) (*Answer, *Fault) {
 	path := a.Route.Provider.Paths[a.Route.Style]
 	if path == "" {
@@ -68,7 +68,7 @@ func (c *Client) Send(ctx context.Context, a Attempt) (*Answer, *Fault) {
 	return c.sendTo(ctx, path, &a)
 }
 
-// Count asks a route how many tokens a request has, with what Send says of the rest.
+// Count asks a route for the number of tokens of a request. It is otherwise like Send.
 func (c *Client) Count(ctx context.Context, a Attempt) (*Answer, *Fault) {
 	a.Stream = false
 	return c.sendTo(ctx, countPaths[a.Route.Style], &a)
@@ -82,7 +82,7 @@ func (c *Client) sendTo(ctx context.Context, path string, a *Attempt) (*Answer, 
 	return c.send(ctx, t, a.Payload, a.Header)
 }
 
-// target finds or prepares the target of a route. Those of former snapshots are forgotten all at once.
+// target returns the target of a route. When there are too many, all targets are dropped.
 func (c *Client) target(path string, a *Attempt) (*target, error) {
 	r := a.Route
 	key := targetKey{provider: r.Provider, credential: a.Credential, path: path, connect: r.Timeouts.Connect}
@@ -104,7 +104,7 @@ func (c *Client) cachedTarget(key targetKey) *target {
 	return c.targets[key]
 }
 
-// addTarget prepares a target below the provider's base URL and remembers it.
+// addTarget prepares a target below the provider's base URL and adds it.
 func (c *Client) addTarget(key targetKey, path string) (*target, error) {
 	p, credential := key.provider, ""
 	if key.credential < len(p.Credentials) {
@@ -126,7 +126,7 @@ func (c *Client) addTarget(key targetKey, path string) (*target, error) {
 	return t, nil
 }
 
-// expandPath is the path of a call whose style names the model, and whether it streams, in the path.
+// expandPath returns the path of a style with the model and the method in its path.
 func expandPath(path, model string, stream bool) string {
 	if !strings.Contains(path, modelMark) {
 		return path

@@ -10,21 +10,21 @@ import (
 	"umg/app"
 )
 
-// staleWaitMax is how soon a server rejects a request on a connection that it has closed already. A connection that
-// closes later may have carried a request that its server has worked on.
+// staleWaitMax bounds the time until a request fails on a connection that the server has closed. After a longer time, the server may
+// have processed the request.
 const staleWaitMax = time.Second
 
 // connUse observes the connection that carries a request.
 type connUse struct {
 	trace    httptrace.ClientTrace
 	now      app.Clock
-	reused   bool        // the connection carried other requests before
-	got      time.Time   // when the request got it
-	answered atomic.Bool // a byte came back
-	written  atomic.Bool // all of the request was written to a connection
+	reused   bool        // The connection has carried other requests before.
+	got      time.Time   // Got is when the request got the connection.
+	answered atomic.Bool // A byte of the answer has come.
+	written  atomic.Bool // All of the request was written to a connection.
 }
 
-// traced is the context with which a request reports its connection to u.
+// traced returns a context with which a request reports its connection to u.
 func (u *connUse) traced(ctx context.Context) context.Context {
 	u.trace.GotConn = func(info httptrace.GotConnInfo) { u.reused, u.got = info.Reused, u.now() }
 	u.trace.WroteRequest = func(info httptrace.WroteRequestInfo) { u.written.Store(info.Err == nil) }
@@ -32,15 +32,13 @@ func (u *connUse) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &u.trace)
 }
 
-// stale reports whether the request met a pooled connection that its server had closed: nothing came back, and that at
-// once.
+// stale reports whether the request failed because its server had closed the pooled connection.
 func (u *connUse) stale() bool {
 	return u.reused && !u.answered.Load() && u.now().Sub(u.got) <= staleWaitMax
 }
 
-// roundTrip sends a request. One that meets a stale connection of the pool is sent once more on a new connection, since the
-// pool may hold more stale ones: its server did not process it, so this is neither a second attempt nor a failure of the
-// provider. The request needs no context of its own, but a GetBody. Use observes the connection; its clock is set here.
+// roundTrip sends a request. After a stale connection it sends the request again on a new connection. The server has not processed it,
+// so this is neither a second attempt nor a failure of the provider. The request needs a GetBody. Use observes the connection.
 func (t *target) roundTrip(ctx context.Context, req *http.Request, use *connUse) (*http.Response, error) {
 	use.now = t.now
 	resp, err := t.transport.RoundTrip(req.WithContext(use.traced(ctx)))

@@ -2,8 +2,8 @@ package sse
 
 import "sync/atomic"
 
-// Budget bounds the memory that all large frames and bodies of a process hold at once. What every stream needs is
-// not counted; only what grows beyond that is. A nil Budget never refuses.
+// Budget bounds the memory of all large frames and bodies of a process. The small buffer of each stream does not count. A nil Budget
+// never refuses.
 type Budget struct{ left atomic.Int64 }
 
 // NewBudget makes a budget of that many bytes.
@@ -13,7 +13,7 @@ func NewBudget(bytesMax int64) *Budget {
 	return b
 }
 
-// Take reserves n bytes, or nothing when they are not there.
+// Take reserves n bytes. It reserves nothing and reports false when fewer are free.
 func (b *Budget) Take(n int64) bool {
 	if b == nil {
 		return true

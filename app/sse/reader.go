@@ -11,27 +11,27 @@ const (
 	// FrameBytesMax bounds one frame, and so one line.
 	FrameBytesMax = 16 << 20
 
-	bufferBytes   = 2 << 10  // what every stream holds; more is taken from the budget
-	burstBytes    = 32 << 10 // while more comes at once than that
+	bufferBytes   = 2 << 10  // The buffer of every stream. A larger one takes memory from the budget.
+	burstBytes    = 32 << 10 // The buffer while the source has more at once than bufferBytes.
 	emptyReadsMax = 100
 	byteOrderMark = "\xef\xbb\xbf"
 )
 
-// Errors a reader ends with in addition to those of its source.
+// Errors of a reader, in addition to those of its source.
 var (
 	ErrTooLarge = errors.New("sse: a frame is larger than 16 MiB")
 	ErrBudget   = errors.New("sse: no memory left for large frames")
 )
 
-// Frame is one event as it came. Its slices stay valid until the next call of a method of the Reader.
+// Frame is one event as received. Its slices stay valid until the next call of a method of the Reader.
 type Frame struct {
 	Raw   []byte // every byte of the frame, with the blank line that ended it
 	Data  []byte // the data lines joined by line feeds; nil when the frame has none
 	Event []byte // the value of the event line
 }
 
-// Reader splits a byte stream into frames, at whatever byte the source cuts it. Lines end in LF, CR or CRLF. A
-// frame of comments only is returned with nil Data, so that callers see that the source is alive.
+// Reader splits a byte stream into frames. The source may return the bytes in pieces of any size. Lines end in LF, CR or CRLF. A frame
+// that has only comments is returned with nil Data, so that callers see that the source is alive.
 type Reader struct {
 	src    io.Reader
 	budget *Budget
@@ -41,8 +41,8 @@ type Reader struct {
 	line   int    // first byte of the line being read
 	scan   int    // first byte not looked at yet
 	end    int    // end of what was read
-	err    error  // why the source ended
-	burst  bool   // the last read filled what a small buffer holds, so there is likely more at hand
+	err    error  // the error with which the source ended
+	burst  bool   // the last read filled a small buffer, so the source probably has more
 
 	data   span // the last data line, relative to start
 	event  span
@@ -66,7 +66,7 @@ func newBuffer() []byte {
 	return b[:]
 }
 
-// newBuffer makes a buffer of a size beyond the small one, or nil when the budget has no room for it.
+// newBuffer makes a buffer that is larger than the small one. It returns nil when the budget is used up.
 func (r *Reader) newBuffer(size int) []byte {
 	if !r.budget.Take(int64(size)) {
 		return nil
@@ -113,8 +113,8 @@ func (r *Reader) dropBuffer() {
 	r.buf = nil
 }
 
-// Next returns the next frame. It also returns a last frame that the source ended without a blank line, since some
-// servers forget it; a reader of its data finds out whether it was cut. After that Next returns the error of the source.
+// Next returns the next frame. A last frame without a blank line is returned too, since some servers omit that line; whether the frame
+// is complete must be clear from its data. After the last frame, Next returns the error of the source.
 func (r *Reader) Next() (Frame, error) {
 	if r.ready {
 		r.ready = false
@@ -131,7 +131,7 @@ func (r *Reader) Next() (Frame, error) {
 	}
 }
 
-// Buffered reports whether a whole frame is at hand, so that Next will not wait for the source.
+// Buffered reports whether a whole frame is in the buffer, so that Next does not wait for the source.
 func (r *Reader) Buffered() bool {
 	if !r.ready {
 		r.next, r.ready = r.split()
@@ -139,7 +139,7 @@ func (r *Reader) Buffered() bool {
 	return r.ready
 }
 
-// split looks for the end of the frame in what was read so far. No byte is looked at twice.
+// split looks for the end of the frame in the bytes read so far. It scans each byte only once.
 func (r *Reader) split() (Frame, bool) {
 	for r.scan < r.end {
 		if r.skipLF {
@@ -218,7 +218,7 @@ func (r *Reader) emit() Frame {
 	return f
 }
 
-// field notes where a data or event line has its value. Other fields only travel in Raw.
+// field notes the position of the value of a data or event line. Other fields are only in Raw.
 func (r *Reader) field(from, to int) {
 	r.fields++
 	name, value := r.buf[from:to], to
@@ -244,7 +244,7 @@ func (r *Reader) field(from, to int) {
 	}
 }
 
-// last returns what is in the buffer after the source ended, if it is a frame, and then the error.
+// last returns the frame that is in the buffer after the source ended, if any, and then the error.
 func (r *Reader) last() (Frame, error) {
 	if errors.Is(r.err, io.EOF) && r.line < r.end {
 		from := r.line
@@ -259,7 +259,7 @@ func (r *Reader) last() (Frame, error) {
 	return Frame{}, r.err
 }
 
-// fill reads once more from the source, after making room.
+// fill makes room in the buffer and reads once from the source.
 func (r *Reader) fill() {
 	if r.start > 0 {
 		r.compact()
@@ -280,8 +280,8 @@ func (r *Reader) fill() {
 	r.err = io.ErrNoProgress
 }
 
-// compact moves what is left of the buffer to the front of one of the right size: large while the source has more at
-// hand than a small one holds, so that a burst takes few reads, and small when it is waited for.
+// compact moves the unread bytes to the front of a buffer of the right size. The buffer is large during a burst, so that it takes few
+// reads, and small while the reader waits for the source.
 func (r *Reader) compact() {
 	rest, size := r.buf[r.start:r.end], bufferBytes
 	if r.burst {
@@ -297,8 +297,8 @@ func (r *Reader) compact() {
 	r.scan, r.line, r.end, r.start = r.scan-r.start, r.line-r.start, len(rest), 0
 }
 
-// sized is another buffer of that size, or nil when the one there is must do: it has the size, or the rest would fill
-// the other, or there is no room for one.
+// sized returns a new buffer of a size, or nil when the present one must stay: it has that size already, the unread bytes would fill
+// the new one, or the budget is used up.
 func (r *Reader) sized(size, rest int) []byte {
 	switch {
 	case len(r.buf) == size || rest >= size:

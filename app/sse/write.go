@@ -7,8 +7,8 @@ const (
 	frameEnd   = "\n\n"
 )
 
-// AppendData appends a frame with one data line. The data of every style is JSON or a single word, so a line break
-// in it can only stand between two JSON tokens, where a blank means the same.
+// AppendData appends a frame with one data line. The data of every style is JSON or a single word, so a line break in it can only be
+// between two JSON tokens, where a space means the same.
 func AppendData(dst, data []byte) []byte {
 	dst = append(dst, dataPrefix...)
 	from := len(dst)
@@ -23,8 +23,7 @@ func AppendData(dst, data []byte) []byte {
 	return append(dst, frameEnd...)
 }
 
-// Plain reports whether the frame is exactly one line "data: …" and a blank line, so that it can be sent on as it
-// came.
+// Plain reports whether the frame is exactly one line "data: …" and a blank line, so that it can be relayed unchanged.
 func (f Frame) Plain() bool {
 	return len(f.Raw) == len(dataPrefix)+len(f.Data)+len(frameEnd) &&
 		string(f.Raw[:len(dataPrefix)]) == dataPrefix && string(f.Raw[len(f.Raw)-len(frameEnd):]) == frameEnd

@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"strconv"
+	"strings"
 	"unicode"
 
 	"pgregory.net/rapid"
@@ -25,22 +26,30 @@ func pick[T any](t *rapid.T, label string, list []T) T { return rapid.SampledFro
 
 func words(t *rapid.T, label string) string {
 	return rapid.OneOf(rapid.StringN(1, 20, -1), rapid.SampledFrom([]string{"Hello", "a\nb\"c", "日本 🙂", "data: [DONE]"})).
-		Filter(func(s string) bool { return !blank(s) }).Draw(t, label)
-}
-
-func blank(s string) bool {
-	for _, r := range s {
-		if r > ' ' && r != 0x7f && !unicode.IsSpace(r) {
-			return false
-		}
-	}
-	return true
+		Filter(func(s string) bool {
+			return strings.ContainsFunc(s, func(r rune) bool { return r > ' ' && r != 0x7f && !unicode.IsSpace(r) })
+		}).Draw(t, label)
 }
 
 func drawRequest(t *rapid.T, traits *llm.Traits, o *Options) *llm.Request {
 	has := func(f llm.Feature) bool { return traits.Fields[f] != "" && maybe(t, "feature "+strconv.Itoa(int(f))) }
 	r := &llm.Request{Model: "upstream-model", Stream: maybe(t, "stream")}
-	drawSampling(t, r, has)
+	s := &r.Sampling
+	if maybe(t, "temperature") {
+		s.Temperature = pick(t, "temperature", numbers)
+	}
+	if maybe(t, "top_p") {
+		s.TopP = pick(t, "top_p", numbers)
+	}
+	if has(llm.FeatureTopK) {
+		s.TopK = pick(t, "top_k", counts)
+	}
+	if has(llm.FeatureSeed) {
+		s.Seed = pick(t, "seed", seeds)
+	}
+	if has(llm.FeaturePenalties) {
+		s.PresencePenalty, s.FrequencyPenalty = pick(t, "presence", numbers), pick(t, "frequency", numbers)
+	}
 	if maybe(t, "max") {
 		r.MaxOutput = rapid.Int64Range(100_000, 200_000).Draw(t, "max output")
 	}
@@ -59,34 +68,6 @@ func drawRequest(t *rapid.T, traits *llm.Traits, o *Options) *llm.Request {
 	if has(llm.FeatureReasoning) && len(o.Reasonings) > 0 {
 		r.Reasoning = pick(t, "reasoning", o.Reasonings)
 	}
-	drawFormat(t, r, o, has)
-	if maybe(t, "tools") {
-		drawTools(t, r, traits, o, has)
-	}
-	drawTurns(t, r, traits, o)
-	return r
-}
-
-func drawSampling(t *rapid.T, r *llm.Request, has func(llm.Feature) bool) {
-	s := &r.Sampling
-	if maybe(t, "temperature") {
-		s.Temperature = pick(t, "temperature", numbers)
-	}
-	if maybe(t, "top_p") {
-		s.TopP = pick(t, "top_p", numbers)
-	}
-	if has(llm.FeatureTopK) {
-		s.TopK = pick(t, "top_k", counts)
-	}
-	if has(llm.FeatureSeed) {
-		s.Seed = pick(t, "seed", seeds)
-	}
-	if has(llm.FeaturePenalties) {
-		s.PresencePenalty, s.FrequencyPenalty = pick(t, "presence", numbers), pick(t, "frequency", numbers)
-	}
-}
-
-func drawFormat(t *rapid.T, r *llm.Request, o *Options, has func(llm.Feature) bool) {
 	switch {
 	case has(llm.FeatureSchema):
 		r.Format = llm.Format{Kind: llm.FormatSchema, Schema: []byte(pick(t, "schema", schemas))}
@@ -99,6 +80,11 @@ func drawFormat(t *rapid.T, r *llm.Request, o *Options, has func(llm.Feature) bo
 	case has(llm.FeatureJSON):
 		r.Format.Kind = llm.FormatJSON
 	}
+	if maybe(t, "tools") {
+		drawTools(t, r, traits, o, has)
+	}
+	drawTurns(t, r, traits, o)
+	return r
 }
 
 func drawFlag(t *rapid.T, label string) *bool {
@@ -154,9 +140,14 @@ func drawTurns(t *rapid.T, r *llm.Request, traits *llm.Traits, o *Options) {
 		if i == rounds-1 {
 			return
 		}
-		var answer llm.Turn
-		answer, calls = drawAssistant(t, o, i)
+		answer := llm.Turn{Role: llm.Assistant, Parts: drawParts(t, o, "call_"+strconv.Itoa(i)+"_", false)}
 		r.Turns = append(r.Turns, answer)
+		calls = nil
+		for _, p := range answer.Parts {
+			if p.Kind == llm.Call {
+				calls = append(calls, p.Call)
+			}
+		}
 	}
 }
 
@@ -192,19 +183,8 @@ func drawUser(t *rapid.T, traits *llm.Traits, o *Options, calls []llm.ToolCall) 
 	return turn
 }
 
-func drawAssistant(t *rapid.T, o *Options, round int) (llm.Turn, []llm.ToolCall) {
-	turn := llm.Turn{Role: llm.Assistant, Parts: drawParts(t, o, "call_"+strconv.Itoa(round)+"_", false)}
-	var calls []llm.ToolCall
-	for i := range turn.Parts {
-		if turn.Parts[i].Kind == llm.Call {
-			calls = append(calls, turn.Parts[i].Call)
-		}
-	}
-	return turn, calls
-}
-
-// drawParts makes what a model says: reasoning, then text, then calls, or in any order where the wire keeps it. Two
-// neighbours are never both text, as wires join those.
+// drawParts draws the parts of an answer: reasoning, then text, then calls, or in any order if the style keeps it. There are never two
+// texts in a row, since styles join them.
 func drawParts(t *rapid.T, o *Options, ids string, refusals bool) []llm.Part {
 	var parts []llm.Part
 	calls := rapid.IntRange(0, 2).Draw(t, "calls")
@@ -220,7 +200,11 @@ func drawParts(t *rapid.T, o *Options, ids string, refusals bool) []llm.Part {
 			follow = min(1, calls-n)
 		}
 		if maybe(t, "reasoning") {
-			parts = append(parts, drawReasoning(t, o, !text && follow > 0))
+			p := llm.Part{Kind: llm.Reasoning, Text: words(t, "reasoning")}
+			if callFollows := !text && follow > 0; !o.Unsigned && (o.Signed || callFollows && maybe(t, "signed")) {
+				p.Signature = "gw1.quillon.c2lnbmF0dXJl" + strconv.Itoa(rapid.IntRange(0, 9).Draw(t, "signature"))
+			}
+			parts = append(parts, p)
 		}
 		if text {
 			kind := llm.Text
@@ -237,14 +221,6 @@ func drawParts(t *rapid.T, o *Options, ids string, refusals bool) []llm.Part {
 		}
 	}
 	return parts
-}
-
-func drawReasoning(t *rapid.T, o *Options, callFollows bool) llm.Part {
-	p := llm.Part{Kind: llm.Reasoning, Text: words(t, "reasoning")}
-	if !o.Unsigned && (o.Signed || callFollows && maybe(t, "signed")) {
-		p.Signature = "gw1.quillon.c2lnbmF0dXJl" + strconv.Itoa(rapid.IntRange(0, 9).Draw(t, "signature"))
-	}
-	return p
 }
 
 func drawResponse(t *rapid.T, o *Options) *llm.Response {
@@ -272,7 +248,7 @@ func drawResponse(t *rapid.T, o *Options) *llm.Response {
 	return r
 }
 
-// pieces are the events of an answer, its texts cut at any character.
+// pieces returns the events of an answer, with its texts cut at random characters.
 func pieces(t *rapid.T, r *llm.Response) []llm.Event {
 	var out []llm.Event
 	for _, e := range llm.Unfold(nil, r) {

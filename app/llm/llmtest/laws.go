@@ -15,7 +15,7 @@ import (
 	"umg/app/sse"
 )
 
-// Options say what one wire can keep apart, beyond its traits.
+// Options are the abilities of one style, in addition to its traits.
 type Options struct {
 	// Systems is how many leading turns of the system the style keeps apart. Zero means one.
 	Systems int
@@ -56,41 +56,62 @@ func Laws(t *testing.T, codec llm.Codec, o Options) {
 	t.Helper()
 	t.Run("requests survive", func(t *testing.T) {
 		t.Parallel()
-		rapid.Check(t, func(t *rapid.T) { requestSurvives(t, codec, &o) })
+		rapid.Check(t, func(t *rapid.T) {
+			want := drawRequest(t, codec.Traits(), &o)
+			body, err := codec.EncodeRequest(want)
+			if err != nil {
+				t.Fatalf("encode: %v", err)
+			}
+			got, err := codec.DecodeRequest(body)
+			if err != nil {
+				t.Fatalf("decode: %v\n%s", err, body)
+			}
+			// An encoder may add dropped members that only the provider needs.
+			got.Dropped = nil
+			ForgetPlaces(got)
+			if o.Canon != nil {
+				o.Canon(want)
+				o.Canon(got)
+			}
+			if !reflect.DeepEqual(want, got) {
+				t.Fatalf("the request changed\nwant %+v\ngot  %+v\nwire %s", want, got, body)
+			}
+		})
 	})
 	t.Run("streams survive", func(t *testing.T) {
 		t.Parallel()
-		rapid.Check(t, func(t *rapid.T) { streamSurvives(t, codec, &o) })
+		rapid.Check(t, func(t *rapid.T) {
+			want := drawResponse(t, &o)
+			var wire []byte
+			enc := codec.Encoder(NewOptions())
+			for _, e := range pieces(t, want) {
+				wire = enc.Append(wire, &e)
+			}
+			events, err := DecodeStream(codec.Decoder(NewOptions()), wire)
+			if err != nil {
+				t.Fatalf("decode: %v\n%s", err, wire)
+			}
+			if fault := Legal(events); fault != "" {
+				t.Fatalf("not a legal stream: %s\n%+v", fault, events)
+			}
+			compare(t, want, llm.Fold(events), wire)
+		})
 	})
 	t.Run("stream and body are alike", func(t *testing.T) {
 		t.Parallel()
-		rapid.Check(t, func(t *rapid.T) { bodySurvives(t, codec, &o) })
+		rapid.Check(t, func(t *rapid.T) {
+			want := drawResponse(t, &o)
+			wire := codec.EncodeResponse(nil, want, NewOptions())
+			got, err := codec.DecodeResponse(wire, NewOptions())
+			if err != nil {
+				t.Fatalf("decode: %v\n%s", err, wire)
+			}
+			compare(t, want, got, wire)
+		})
 	})
 }
 
-func requestSurvives(t *rapid.T, codec llm.Codec, o *Options) {
-	want := drawRequest(t, codec.Traits(), o)
-	body, err := codec.EncodeRequest(want)
-	if err != nil {
-		t.Fatalf("encode: %v", err)
-	}
-	got, err := codec.DecodeRequest(body)
-	if err != nil {
-		t.Fatalf("decode: %v\n%s", err, body)
-	}
-	// An encoder may add dropped members that only the provider needs.
-	got.Dropped = nil
-	ForgetPlaces(got)
-	if o.Canon != nil {
-		o.Canon(want)
-		o.Canon(got)
-	}
-	if !reflect.DeepEqual(want, got) {
-		t.Fatalf("the request changed\nwant %+v\ngot  %+v\nwire %s", want, got, body)
-	}
-}
-
-// ForgetPlaces takes the places in the client's request from all parts, so that requests can be compared.
+// ForgetPlaces removes the places in the client's request from all parts, so that requests can be compared.
 func ForgetPlaces(r *llm.Request) {
 	for i := range r.Turns {
 		forgetPlaces(r.Turns[i].Parts)
@@ -104,36 +125,9 @@ func forgetPlaces(parts []llm.Part) {
 	}
 }
 
-// NewOptions is an ask as the gateway makes it.
+// NewOptions returns options like those of the gateway.
 func NewOptions() *llm.ResponseOptions {
 	return &llm.ResponseOptions{Model: "meridian/atlas", CallID: "req_01test", Created: 1_760_000_000, Choices: 1, IncludeUsage: true}
-}
-
-func streamSurvives(t *rapid.T, codec llm.Codec, o *Options) {
-	want := drawResponse(t, o)
-	var wire []byte
-	enc := codec.Encoder(NewOptions())
-	for _, e := range pieces(t, want) {
-		wire = enc.Append(wire, &e)
-	}
-	events, err := DecodeStream(codec.Decoder(NewOptions()), wire)
-	if err != nil {
-		t.Fatalf("decode: %v\n%s", err, wire)
-	}
-	if fault := Legal(events); fault != "" {
-		t.Fatalf("not a legal stream: %s\n%+v", fault, events)
-	}
-	compare(t, want, llm.Fold(events), wire)
-}
-
-func bodySurvives(t *rapid.T, codec llm.Codec, o *Options) {
-	want := drawResponse(t, o)
-	wire := codec.EncodeResponse(nil, want, NewOptions())
-	got, err := codec.DecodeResponse(wire, NewOptions())
-	if err != nil {
-		t.Fatalf("decode: %v\n%s", err, wire)
-	}
-	compare(t, want, got, wire)
 }
 
 func compare(t *rapid.T, want, got *llm.Response, wire []byte) {
@@ -147,7 +141,7 @@ func compare(t *rapid.T, want, got *llm.Response, wire []byte) {
 	}
 }
 
-// DecodeStream reads a whole stream through a decoder. Malformed frames are passed over.
+// DecodeStream reads a whole stream with a decoder. It skips malformed frames.
 func DecodeStream(d llm.StreamDecoder, wire []byte) ([]llm.Event, error) {
 	reader := sse.NewReader(bytes.NewReader(wire), sse.NewBudget(64<<20))
 	defer reader.Close()
@@ -173,13 +167,13 @@ func DecodeStream(d llm.StreamDecoder, wire []byte) ([]llm.Event, error) {
 	}
 }
 
-// order is what was seen of a stream so far.
+// order is the state of the check of a stream.
 type order struct {
 	open              llm.PartKind
 	started, finished bool
 }
 
-// Legal says what is wrong with the order of events, or nothing. A stream may lack its end, not more.
+// Legal returns what is wrong with the order of events, or an empty string. A stream may lack its end.
 func Legal(events []llm.Event) string {
 	var o order
 	for i := range events {

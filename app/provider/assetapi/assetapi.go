@@ -1,5 +1,5 @@
-// Package assetapi calls upstreams that keep material assets: it registers a source in a resource group, reads its
-// state, finds it by its reference and removes it. Its errors are provider faults.
+// Package assetapi calls upstreams that store assets. Client registers a source in a resource group, reads its state, finds it by its
+// reference and deletes it. Its errors are provider faults.
 package assetapi
 
 import (
@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// CreateRequest is what an upstream is asked to keep.
+// CreateRequest is an asset that an upstream should store.
 type CreateRequest struct {
-	Reference string // our id, by which the upstream finds it again
-	Group     string // the resource group of the catalog
-	Kind      string // image, video or audio
+	Reference string // Reference is the gateway's id, by which Find finds the asset.
+	Group     string // Group is the resource group of the catalog.
+	Kind      string // Kind is image, video or audio.
 	URL       string
 	Name      string
 }
 
-// Item is an asset as the upstream tells it.
+// Item is an asset of an upstream.
 type Item struct {
 	ID        string
 	Reference string
-	Status    string          // its own word
-	Reason    string          // the reason of a failure
-	Extra     json.RawMessage // an object of the members we do not know
+	Status    string          // Status is the upstream's own word.
+	Reason    string          // Reason is that of a failure.
+	Extra     json.RawMessage // Extra is an object with the unknown members.
 	CreatedAt time.Time
 }

@@ -1,7 +1,6 @@
 package assetapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,7 @@ import (
 	"umg/app/provider"
 )
 
-// The waits for an answer, and how large one may be.
+// The time limits of calls, and the largest answer.
 const (
 	createTimeout  = 20 * time.Second
 	statusTimeout  = 15 * time.Second
@@ -31,9 +30,8 @@ type Client struct {
 // New makes a Client that sends through providers.
 func New(providers *provider.Client) *Client { return &Client{providers: providers} }
 
-// Create asks a provider to keep a source. The same reference again is the same item. The fault says by its class
-// whether the upstream can have taken it; see Ambiguous. A refusal that names the member at fault has it as the
-// error's Param, in the words of Order's members on the wire: type, url, name.
+// Create registers a source with a provider. A second call with the same reference returns the same item. Ambiguous tells whether the
+// upstream may have registered it in spite of a fault. The Param of a refusal is the member at fault: type, url or name.
 func (c *Client) Create(ctx context.Context, p *catalog.Provider, o CreateRequest) (Item, *provider.Fault) {
 	body, err := json.Marshal(struct {
 		Group     string `json:"group_id"`
@@ -61,7 +59,7 @@ func (c *Client) Create(ctx context.Context, p *catalog.Provider, o CreateReques
 	return item, f
 }
 
-// Get asks how an item is. Gone tells the fault of an item that the upstream does not have.
+// Get returns an item. Gone recognises the fault of an item that does not exist.
 func (c *Client) Get(ctx context.Context, p *catalog.Provider, id string) (Item, *provider.Fault) {
 	a, f := c.ask(ctx, p, statusTimeout, provider.Call{Method: http.MethodGet, Path: pathOf(id)})
 	if f != nil {
@@ -74,8 +72,7 @@ func (c *Client) Get(ctx context.Context, p *catalog.Provider, id string) (Item,
 	return item, f
 }
 
-// Find looks for the item with one of the gateway's references. It reports false when the upstream says that there is
-// none.
+// Find returns the item with a reference of the gateway. It reports false when there is none.
 func (c *Client) Find(ctx context.Context, p *catalog.Provider, group, reference string) (Item, bool, *provider.Fault) {
 	query := url.Values{"group_id": {group}, "reference": {reference}}.Encode()
 	a, f := c.ask(ctx, p, findTimeout, provider.Call{Method: http.MethodGet, Path: "/assets?" + query})
@@ -93,14 +90,14 @@ func (c *Client) Find(ctx context.Context, p *catalog.Provider, group, reference
 		if f != nil {
 			return Item{}, false, f
 		}
-		if item.Reference == reference { // an upstream that does not know the filter lists everything
+		if item.Reference == reference { // An upstream without this filter lists everything.
 			return item, true, nil
 		}
 	}
 	return Item{}, false, nil
 }
 
-// Delete has an item removed. One that the upstream does not have is removed already.
+// Delete deletes an item. It succeeds when the item does not exist.
 func (c *Client) Delete(ctx context.Context, p *catalog.Provider, id string) *provider.Fault {
 	_, f := c.ask(ctx, p, deleteTimeout, provider.Call{Method: http.MethodDelete, Path: pathOf(id)})
 	if Gone(f) {
@@ -111,10 +108,10 @@ func (c *Client) Delete(ctx context.Context, p *catalog.Provider, id string) *pr
 
 func pathOf(id string) string { return "/assets/" + url.PathEscape(id) }
 
-// answer is a JSON answer that is no error.
+// answer is a JSON answer other than an error.
 type answer struct {
 	raw   []byte
-	reply *provider.Reply // its body is closed
+	reply *provider.Reply // The body of the reply is closed.
 }
 
 func (c *Client) ask(
@@ -128,46 +125,40 @@ func (c *Client) ask(
 	}
 	defer func() { _ = reply.Close() }()
 	raw, f := reply.ReadAll(answerBytesMax)
+	param, isError := parseError(raw)
 	switch {
 	case reply.Status/100 != 2:
-		f = reply.StatusFault(reply.Status, raw) // what is cut of its body does not change what it means
+		f = reply.StatusFault(reply.Status, raw) // The part of the body that was read is enough.
 		if f.Class == provider.ClassRefused {
-			f.Err.Param = paramOf(raw)
+			f.Err.Param = param
 		}
 		return nil, f
 	case f != nil:
 		return nil, f
-	case isErrorBody(raw):
+	case isError:
 		return nil, reply.BodyFault(raw)
 	}
 	return &answer{raw: raw, reply: reply}, nil
 }
 
-// paramOf is the member that an error body names.
-func paramOf(raw []byte) string {
-	var body struct {
-		Error struct {
-			Param string `json:"param"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(raw, &body) != nil {
-		return ""
-	}
-	return body.Error.Param
-}
-
-// isErrorBody reports whether an answer with a status of success is an error all the same: it has an error and no item.
-func isErrorBody(raw []byte) bool {
+// parseError returns the member that an error body names. It reports false for a body that is not an error, which has an item or no error.
+func parseError(raw []byte) (param string, isError bool) {
 	var body struct {
 		ID    string          `json:"id"`
 		Data  json.RawMessage `json:"data"`
 		Error json.RawMessage `json:"error"`
 	}
-	return json.Unmarshal(raw, &body) == nil && body.ID == "" && body.Data == nil &&
-		len(body.Error) > 0 && !bytes.Equal(body.Error, []byte("null"))
+	if json.Unmarshal(raw, &body) != nil || len(body.Error) == 0 || string(body.Error) == "null" {
+		return "", false
+	}
+	var member struct {
+		Param string `json:"param"`
+	}
+	_ = json.Unmarshal(body.Error, &member) // An error that is not an object names no member.
+	return member.Param, body.ID == "" && body.Data == nil
 }
 
-// Ambiguous reports whether the upstream may have taken an order although Create failed.
+// Ambiguous reports whether the upstream may have registered the asset although Create failed.
 func Ambiguous(f *provider.Fault) bool {
 	if f == nil || f.Unsent {
 		return false
@@ -180,12 +171,12 @@ func Ambiguous(f *provider.Fault) bool {
 	return true
 }
 
-// Gone reports whether the upstream says that it does not have an item.
+// Gone reports whether a fault means that the item does not exist.
 func Gone(f *provider.Fault) bool {
 	return f != nil && f.Class == provider.ClassRefused && (f.Status == http.StatusNotFound || f.Status == http.StatusGone)
 }
 
 var (
-	errOther = errors.New("material: the upstream answered with another item than was asked for")
-	errShape = fmt.Errorf("material: the answer is not of the form of an item")
+	errOther = errors.New("assetapi: the upstream answered with another item than was asked for")
+	errShape = fmt.Errorf("assetapi: the answer is not of the form of an item")
 )

@@ -12,14 +12,14 @@ import (
 	"umg/app/provider"
 )
 
-// Bounds of what is kept of an answer.
+// Bounds of the members of an item.
 const (
 	idBytesMax     = 256
 	statusBytesMax = 64
 	extraBytesMax  = 16 << 10
 )
 
-// knownMembers are the members of an item that have a meaning here. All others pass through.
+// knownMembers are the members of an item that the gateway reads.
 var knownMembers = []string{"id", "group_id", "type", "url", "name", "reference", "status", "error", "created_at"}
 
 // item reads one item of an answer.
@@ -35,9 +35,9 @@ func (a *answer) item(raw []byte) (Item, *provider.Fault) {
 	return item, nil
 }
 
-// parseItem reads an item. What it says beside its id may be missing, but not be of another type.
+// parseItem reads an item. Members other than the id may be missing, but may not have another type.
 func parseItem(raw []byte) (Item, error) {
-	var said struct {
+	var parsed struct {
 		ID        string `json:"id"`
 		Reference string `json:"reference"`
 		Status    string `json:"status"`
@@ -47,30 +47,30 @@ func parseItem(raw []byte) (Item, error) {
 		} `json:"error"`
 		CreatedAt int64 `json:"created_at"`
 	}
-	if err := json.Unmarshal(raw, &said); err != nil {
+	if err := json.Unmarshal(raw, &parsed); err != nil {
 		return Item{}, errors.Join(errShape, err)
 	}
-	if said.ID == "" || len(said.ID) > idBytesMax || strings.ContainsFunc(said.ID, isUnprintable) ||
-		len(said.Status) > statusBytesMax || strings.ContainsFunc(said.Status, isUnprintable) {
+	if parsed.ID == "" || len(parsed.ID) > idBytesMax || strings.ContainsFunc(parsed.ID, isUnprintable) ||
+		len(parsed.Status) > statusBytesMax || strings.ContainsFunc(parsed.Status, isUnprintable) {
 		return Item{}, errShape
 	}
-	item := Item{ID: said.ID, Reference: said.Reference, Status: said.Status}
-	if said.Error != nil {
-		item.Reason = said.Error.Message
+	item := Item{ID: parsed.ID, Reference: parsed.Reference, Status: parsed.Status}
+	if parsed.Error != nil {
+		item.Reason = parsed.Error.Message
 		if item.Reason == "" {
-			item.Reason = said.Error.Code
+			item.Reason = parsed.Error.Code
 		}
 	}
-	if said.CreatedAt > 0 {
-		item.CreatedAt = time.Unix(said.CreatedAt, 0).UTC()
+	if parsed.CreatedAt > 0 {
+		item.CreatedAt = time.Unix(parsed.CreatedAt, 0).UTC()
 	}
 	return item, extra(raw, &item)
 }
 
-// isUnprintable are the characters that no id or status has.
+// isUnprintable reports whether a character may not be in an id or a status.
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// extra takes over the members that are not known, unless they are too large together.
+// extra takes over the unknown members, unless they are too large together.
 func extra(raw []byte, item *Item) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {

@@ -11,35 +11,34 @@ import (
 
 // Limits of ejections.
 const (
-	doublingsMax = 20 // doublings of an ejection
-	jitterOneOf  = 10 // replicas do not all probe at the same moment
+	doublingsMax = 20 // An ejection is doubled no more often than this.
+	jitterOneOf  = 10 // The random part of an ejection keeps replicas from probing at the same moment.
 	probeMin     = time.Second
-	probeMax     = 10 * time.Second // after it another probe is let through, although the one before may be silent for minutes
-	timeoutAfter = time.Second      // a failure before any content is one that callers had to wait for
-	pendingMax   = 5                // attempts without an outcome in a row of failures that an earlier attempt's answer does not end
+	probeMax     = 10 * time.Second // After this time another probe may begin, although the last one has not ended.
+	timeoutAfter = time.Second      // A failure after so long without content counts as a timeout.
+	pendingMax   = 5                // PendingMax is how many attempts may have no outcome yet in precedesRow.
 )
 
-// outcome is what an outcome says about the provider's model.
+// outcome is what an outcome means for the provider's model.
 type outcome uint8
 
 const (
-	outcomeIgnored outcome = iota // nothing
+	outcomeIgnored outcome = iota // The outcome does not count.
 	outcomeSuccess
 	outcomeFailure
-	outcomeTimeout  // bad, and the caller waited for it
-	outcomeOutpaced // another route was asked later and answered sooner
+	outcomeTimeout  // The attempt failed after the caller had waited for it.
+	outcomeOutpaced // Another route began later and answered sooner.
 )
 
 func (v outcome) failed() bool { return v == outcomeFailure || v == outcomeTimeout }
 
-// outcomeOf tells failures of the provider from those of clients, of credentials and of limits. Silent is how long the attempt had
-// no content.
+// outcomeOf tells failures of the provider from those of clients, credentials and limits. Silent is how long the attempt had no content.
 func outcomeOf(f *provider.Fault, silent time.Duration) outcome {
 	if f == nil {
 		return outcomeSuccess
 	}
 	if f.Class == provider.ClassTooLarge && f.Err != nil && errors.Is(f.Err, sse.ErrBudget) {
-		return outcomeIgnored // the request was too large for the memory that this replica has left
+		return outcomeIgnored // The request was too large for the memory of this replica.
 	}
 	switch f.Class {
 	case provider.ClassFirstByte, provider.ClassIdle, provider.ClassTotal:
@@ -52,35 +51,35 @@ func outcomeOf(f *provider.Fault, silent time.Duration) outcome {
 		return outcomeFailure
 	case provider.ClassRefused:
 		if f.Retry == provider.Nowhere {
-			return outcomeSuccess // a provider that refuses a request after reading it is healthy
+			return outcomeSuccess // A provider that refuses a request after reading it is healthy.
 		}
 	}
 	return outcomeIgnored
 }
 
-// breaker ejects a model of a provider whose calls fail, lets one probe through when the ejection ends, and goes by its outcome.
+// breaker ejects a model of a provider whose calls fail. After the ejection it allows one probe, whose outcome decides.
 type breaker struct {
 	window        window
-	attempts      int64 // attempts, which are numbered in this order
-	failuresInRow int   // failures
-	rowStart      int64 // the number of the first attempt among them
-	doublings     int   // how often the first length was doubled for the last ejection, counted from one
+	attempts      int64 // Attempts counts the attempts, which are numbered in this order.
+	failuresInRow int   // FailuresInRow counts the latest failures.
+	rowStart      int64 // RowStart is the number of the first attempt among them.
+	doublings     int   // Doublings is one for the base length of the last ejection, and one more for each doubling.
 	ejected       bool
-	slow          bool          // the route is ejected because another route answers sooner
-	until         time.Duration // the end of the ejection
-	closedAt      time.Duration // when the last ejection was over
+	slow          bool          // The route is ejected because another route answers sooner.
+	until         time.Duration // Until is the end of the ejection.
+	closedAt      time.Duration // ClosedAt is when the last ejection ended.
 	probing       bool
-	probeEnds     time.Duration // when another probe is let through, though this one has not ended
-	epoch         uint32        // raised with every change: what began before says nothing about the time after
-	ejections     int64         // all of them
+	probeEnds     time.Duration // ProbeEnds is when another probe may begin.
+	epoch         uint32        // Epoch grows with every change. Attempts of an earlier epoch do not count.
+	ejections     int64         // Ejections counts all ejections.
 }
 
-// blocks reports whether an attempt must be forced.
+// blocks reports whether the ejection blocks attempts now.
 func (b *breaker) blocks(now time.Duration) bool {
 	return b.ejected && (now < b.until || b.probing && now < b.probeEnds)
 }
 
-// begin begins an attempt, and says whether it is the probe.
+// begin starts an attempt. It reports whether the attempt is the probe.
 func (b *breaker) begin(now, firstByte time.Duration) bool {
 	if !b.ejected || b.blocks(now) {
 		return false
@@ -89,13 +88,13 @@ func (b *breaker) begin(now, firstByte time.Duration) bool {
 	return true
 }
 
-// number counts an attempt that begins.
+// number counts a new attempt and returns its number.
 func (b *breaker) number() int64 {
 	b.attempts++
 	return b.attempts
 }
 
-// end ends an attempt. It returns for how long the model is ejected, when that is what follows.
+// end records the outcome of an attempt. It returns the length of the ejection that follows, if any.
 func (b *breaker) end(t Try, v outcome, now time.Duration, set catalog.Breaker, random func(int) int) time.Duration {
 	if b.epoch != t.epoch {
 		return 0
@@ -123,13 +122,13 @@ func (b *breaker) end(t Try, v outcome, now time.Duration, set catalog.Breaker, 
 	return 0
 }
 
-// precedesRow reports whether an attempt began before a row of failures in which nearly all that began since have failed. Its
-// answer says nothing about the time since: long answers would otherwise hide for long that no new ones begin.
+// precedesRow reports whether an attempt began before a row of failures in which nearly all later attempts have failed. Its answer then
+// does not end the row. Otherwise long answers would hide that new attempts fail.
 func (b *breaker) precedesRow(t Try) bool {
 	return b.failuresInRow > 0 && t.number < b.rowStart && b.attempts-b.rowStart < int64(b.failuresInRow)+pendingMax
 }
 
-// trips reports whether a failure was one too many.
+// trips reports whether the failures so far cause an ejection.
 func (b *breaker) trips(now time.Duration, set catalog.Breaker) bool {
 	if set.Failures > 0 && b.failuresInRow >= set.Failures {
 		return true
@@ -138,7 +137,7 @@ func (b *breaker) trips(now time.Duration, set catalog.Breaker) bool {
 	return set.CallsMin > 0 && calls >= int64(set.CallsMin) && failures*100 >= calls*int64(set.FailurePercent)
 }
 
-// shortenNext makes the next ejection shorter, by one step for each time as long as the last ejection without another.
+// shortenNext shortens the next ejection by one doubling for each period, as long as the last ejection, without another one.
 func (b *breaker) shortenNext(now time.Duration, set catalog.Breaker) {
 	for healthy := now - b.closedAt; b.doublings > 0; b.doublings-- {
 		if healthy -= ejectionLength(b.doublings, set); healthy < 0 {
@@ -169,7 +168,7 @@ func (b *breaker) eject(t Try, v outcome, now time.Duration, set catalog.Breaker
 	return b.until - now
 }
 
-// close ends an ejection. The failures before it are forgiven.
+// close ends an ejection and resets the counts of failures.
 func (b *breaker) close(now time.Duration) {
 	b.ejected, b.slow, b.probing, b.failuresInRow, b.closedAt = false, false, false, 0, now
 	b.epoch++

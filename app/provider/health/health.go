@@ -1,6 +1,6 @@
-// Package health knows how the providers do at this moment, as far as this replica has seen: which of them are ejected because
-// their calls fail, which credentials rest, how much of a provider's own limits is used, how soon first bytes come, and what an
-// operator has paused. It decides whether an attempt may be made, and never makes one itself. It knows no request and no client.
+// Package health tracks the health of providers as this replica observes it: ejected models, credentials in cooldown, the use of a
+// provider's own limits, times to first byte, and pauses of operators. Callers ask Monitor.Begin before each attempt, and report its
+// result to Try.End.
 package health
 
 import (
@@ -16,42 +16,42 @@ import (
 	"umg/app/provider"
 )
 
-// Block is why an attempt may not be made now. The empty one says that it may.
+// Block is the reason why an attempt may not be made now. It is empty when the attempt may be made.
 type Block string
 
 // The blocks.
 const (
-	Ejected      Block = "ejected" // its calls failed, and the ejection has not ended, or its probe is on its way
-	Paused       Block = "paused"  // by an operator
-	LimitReached Block = "crowded" // the provider's own limits are used up
-	CoolingDown  Block = "resting" // every credential was refused or told to wait
+	Ejected      Block = "ejected" // Calls of the model failed. The ejection has not ended, or its probe is in progress.
+	Paused       Block = "paused"  // An operator has paused the provider.
+	LimitReached Block = "crowded" // The provider's own limits are used up.
+	CoolingDown  Block = "resting" // Every credential of the provider is in cooldown.
 	Slow         Block = "slow"    // The route is ejected because another route answers sooner. It is used when the others have failed.
 )
 
-// Options of a Monitor. The clock and chance are required.
+// Options of a Monitor. Now and Random are required.
 type Options struct {
 	Now    app.Clock
-	Random func(n int) int // a number from 0 to n-1
+	Random func(n int) int // Random returns a number from 0 to n-1.
 
-	DB      *sqlx.DB     // where pauses and reports are shared with other replicas; nil: nowhere
+	DB      *sqlx.DB     // DB has the pauses and the reports of all replicas; nil for a single replica.
 	Log     *slog.Logger // Log records ejections and refused credentials; it may be nil.
-	Replica string       // names this replica in reports; required with a DB
+	Replica string       // Replica is the name of this replica in reports. It is required with DB.
 
-	// Unusable are the providers that this replica cannot call, by id, and why, for reports; nil: none.
+	// Unusable returns the providers that this replica cannot call, by id, with the reasons; it may be nil.
 	Unusable func() map[string]string
 }
 
-// Monitor watches the attempts of one replica. It is safe for many goroutines.
+// Monitor tracks the attempts of one replica. It is safe for concurrent use.
 type Monitor struct {
 	o             Options
-	startedAt     time.Time // all times are kept as what has passed since then, so that a clock that is set changes nothing
+	startedAt     time.Time // Times are durations since then, so that setting the clock changes nothing.
 	pauses        atomic.Pointer[pauses]
-	pausesChanged chan struct{} // pauses may have changed
+	pausesChanged chan struct{} // A value means that the pauses may have changed.
 
 	loading sync.Mutex
 
 	mu        sync.RWMutex
-	providers map[string]*providerState // by the provider's id
+	providers map[string]*providerState // The keys are ids of providers.
 }
 
 // New makes a Monitor. It panics when a required option is missing.
@@ -70,31 +70,31 @@ func New(o Options) *Monitor {
 	return m
 }
 
-// since is the time on the monitor's own clock.
+// since returns the time since the monitor was made.
 func (m *Monitor) since() time.Duration { return max(0, m.o.Now().Sub(m.startedAt)) }
 
-// Try is one attempt that may be made. It ends with exactly one End; that of a Try which was blocked does nothing.
+// Try is one attempt that may be made. It ends with exactly one End. End does nothing for an attempt that was blocked.
 type Try struct {
-	Credential int  // index of the credential to use, in catalog.Provider.Credentials
-	Whole      bool // the answer counts when all of it is there, not when its first content is; set by the caller
+	Credential int  // Credential is the index of the credential to use.
+	Whole      bool // Whole is set by the caller for an answer in one piece.
 
 	monitor  *Monitor
 	route    *catalog.Route
 	provider *providerState
 	upstream *upstream
 	began    time.Duration
-	number   int64  // the attempt's place in the order in which the attempts of the route begin
-	epoch    uint32 // the epoch of the breaker when the attempt began
-	ejected  bool   // the route was ejected and tried all the same
+	number   int64  // Number counts the attempts of the route in the order in which they begin.
+	epoch    uint32 // Epoch is the epoch of the breaker when the attempt began.
+	ejected  bool   // The route was ejected when the attempt began.
 	probe    bool
 
-	slowAfter     time.Duration // content that comes later shows that the route is slow; zero for none
-	outpacedAfter time.Duration // when another route was asked that has answered first; zero for none
+	slowAfter     time.Duration // First content after this time means that the route is slow; zero for none.
+	outpacedAfter time.Duration // OutpacedAfter is when the hedge that answered first had begun; zero for none.
 }
 
-// Begin asks for an attempt on a route. It counts against the provider's limits, takes the probe of a route whose ejection has
-// ended, and picks a credential that does not rest. With force a route is tried although it is ejected or all its credentials
-// rest, as of a model's routes one is always tried; a pause and the provider's own limits hold all the same.
+// Begin starts an attempt on a route, unless it is blocked. The attempt counts against the provider's limits, is the probe of a route
+// whose ejection has ended, and gets a credential that is not in cooldown. Force overrides an ejection and cooldowns, because one route
+// of a model is always tried. It does not override a pause and the provider's own limits.
 func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 	if m.ProviderPaused(r.Provider.ID) {
 		return Try{}, Paused
@@ -107,7 +107,7 @@ func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 	if block != "" && (!force || block == LimitReached) {
 		return Try{}, block
 	}
-	if block == Ejected || block == Slow { // the credential was not looked at
+	if block == Ejected || block == Slow { // The check has not picked a credential.
 		credential, _ = s.pick(u, now)
 	}
 	s.running++
@@ -120,7 +120,7 @@ func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 	}, ""
 }
 
-// Blocked is what Begin would say, without taking anything.
+// Blocked returns the block that Begin would return, without starting an attempt.
 func (m *Monitor) Blocked(r *catalog.Route) Block {
 	if m.ProviderPaused(r.Provider.ID) {
 		return Paused
@@ -132,8 +132,8 @@ func (m *Monitor) Blocked(r *catalog.Route) Block {
 	return block
 }
 
-// Answered says that content has begun to come. It ends an ejection early, since a stream that began to flow may go on for
-// minutes while others wait to be let through. It may be left out.
+// Answered records the first content of an answer. It ends an ejection early, because the stream may take minutes to end. The call is
+// optional.
 func (t *Try) Answered() {
 	if t.monitor == nil || !t.ejected {
 		return
@@ -143,12 +143,12 @@ func (t *Try) Answered() {
 	now := t.monitor.since()
 	if b := &t.upstream.breaker; b.epoch == t.epoch && b.ejected && !t.slow(now-t.began) {
 		b.close(now)
-		t.epoch = b.epoch // a cut that follows is a failure like others
+		t.epoch = b.epoch // A later cut of the stream counts as a failure.
 	}
 }
 
-// End says how the attempt went: nil for an answer that is whole, or whose client left when all was well. FirstByte is zero when
-// nothing came.
+// End records the result of the attempt. The fault is nil for a whole answer, and when the client left a healthy one. FirstByte is zero
+// when there was no content.
 func (t Try) End(f *provider.Fault, firstByte time.Duration) {
 	if t.monitor == nil {
 		return
@@ -170,7 +170,7 @@ func (t Try) End(f *provider.Fault, firstByte time.Duration) {
 	}
 }
 
-// settle books the outcome, and returns for how long the route is ejected and the credential rests if that is news.
+// settle records the outcome. It returns the lengths of a new ejection of the route and of a new cooldown of the credential.
 func (t Try) settle(f *provider.Fault, firstByte, now time.Duration) (ejected, refused time.Duration) {
 	s, u := t.provider, t.upstream
 	s.mu.Lock()
@@ -190,7 +190,7 @@ func (t Try) settle(f *provider.Fault, firstByte, now time.Duration) (ejected, r
 	return u.breaker.end(t, v, now, t.route.Provider.Breaker, t.monitor.o.Random), refused
 }
 
-// lock finds or adds what is known of a provider, and locks it.
+// lock returns the locked state of a provider, and adds it when it is new.
 func (m *Monitor) lock(p *catalog.Provider) *providerState {
 	m.mu.RLock()
 	s := m.providers[p.ID]
@@ -220,15 +220,15 @@ func (m *Monitor) add(id string) *providerState {
 	return s
 }
 
-// MayRetry takes one retry from the provider's retry budget: a tenth of its first attempts of the last ten seconds, and ten at
-// all times. It is asked before the Begin of a retry.
+// MayRetry takes one retry from the provider's retry budget, which is ten and a tenth of the first attempts of the last ten seconds.
+// Call it before the Begin of a retry.
 func (m *Monitor) MayRetry(providerID string) bool {
 	now := m.since()
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	s := m.providers[providerID]
 	if s == nil {
-		return true // nothing was tried yet, so a retry breaks no bound
+		return true // There was no attempt yet.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"umg/app/provider"
 )
 
-// How late an answer must be before another route is asked, where too few answers of the route are known: later than all of them,
-// and than this. An answer in one piece takes as long as all of it, so there it is longer.
+// The delays of a hedge on a route with few known answers. The delay is also no shorter than the longest of these answers. Whole
+// answers take longer than the first content of a stream.
 const (
 	hedgeStandard      = 2 * time.Second
 	hedgeWholeStandard = 4 * time.Second
@@ -16,21 +16,21 @@ const (
 	hedgePercentile    = 95
 )
 
-// hedgeTimes is how often as long as another route usually takes a route may take whose content usually comes later than the
-// standard. Without it a route that has become slow would soon be waited for, as then that is usual.
+// hedgeTimes bounds the delay of a hedge to a multiple of the usual time of another route. Without it, the usual time of a route that
+// has become slow would soon delay its own hedges.
 const hedgeTimes = 3
 
-// unhedgedProbeAfter is how long after its ejection a slow route is probed although its hedge budget is used up.
+// unhedgedProbeAfter is how long after its ejection a slow route is probed even without hedge budget.
 const unhedgedProbeAfter = 2 * time.Minute
 
-// The hedge budget of a route: each call earns a tenth of a hedge, and so many may be saved up. A route begins with all of them.
+// The hedge budget of a route. Each call earns a tenth of a hedge, up to hedgeBurst hedges. A route begins with all of them.
 const (
 	hedgeBurst  = 10
-	hedgeTenths = 10 // tenths of a hedge that a call earns one of
+	hedgeTenths = 10 // A hedge costs so many calls.
 )
 
-// HedgeAfter counts the first attempt of a call that has other routes. It returns how late the answer must be before one of them is
-// asked too: later than 95 of 100 recent answers of its own route.
+// HedgeAfter counts the first attempt of a call that has other routes. It returns the delay before the hedge, which is the 95th
+// percentile of recent answers of its own route.
 func (t *Try) HedgeAfter(routes []catalog.Route) time.Duration {
 	m := t.monitor
 	if m == nil {
@@ -41,7 +41,7 @@ func (t *Try) HedgeAfter(routes []catalog.Route) time.Duration {
 		standard = hedgeWholeStandard
 	}
 	after := max(hedgeMin, m.earnHedge(t.route, t.Whole, standard))
-	if t.Whole { // how long an answer is says more about its time than which route it comes from
+	if t.Whole { // The time of a whole answer depends more on its length than on its route.
 		return after
 	}
 	for i := range routes {
@@ -61,8 +61,8 @@ func (t *Try) HedgeAfter(routes []catalog.Route) time.Duration {
 	return after
 }
 
-// PassedOver counts a call that goes elsewhere because the route is slow. It earns the route its part of a hedge, with which the route
-// is probed later.
+// PassedOver counts a call that goes to another route because this one is slow. The call earns the route a tenth of a hedge for a later
+// probe.
 func (m *Monitor) PassedOver(r *catalog.Route) {
 	now := m.since()
 	s := m.lock(r.Provider)
@@ -83,16 +83,15 @@ func (m *Monitor) MayHedge(r *catalog.Route) bool {
 	return true
 }
 
-// Hedged says that another route was asked beside the attempt, and after which time if that one answered first. An attempt that is
-// outpaced so is given up and counts neither as an answer nor as a failure, but as often in a row as failures would it ejects the
-// route: calls go to the others first for a while.
+// Hedged records that the attempt had a hedge, and its delay when the hedge answered first. Being outpaced is neither an answer nor a
+// failure, but as many in a row as failures eject the route, so that calls go to the other routes first.
 func (t *Try) Hedged(outpacedAfter time.Duration) { t.outpacedAfter, t.slowAfter = outpacedAfter, 0 }
 
-// slow reports whether content came so late that another route would have outpaced the attempt.
+// slow reports whether the first content came so late that another route would have outpaced the attempt.
 func (t *Try) slow(firstByte time.Duration) bool { return t.slowAfter > 0 && firstByte > t.slowAfter }
 
-// outcome is what the outcome says about the provider's model, and how long its content took as far as that is known. An attempt
-// that was outpaced counts for as long as the other route was waited with, so that the percentile stays where it is.
+// outcome returns the outcome of the attempt, and how long its content took if that is known. An outpaced attempt counts with the delay
+// of its hedge, so that the percentile does not change.
 func (t *Try) outcome(f *provider.Fault, firstByte, now time.Duration) (v outcome, waited time.Duration) {
 	switch {
 	case t.outpacedAfter > 0 && f != nil && f.Class == provider.ClassEnded:
@@ -105,8 +104,8 @@ func (t *Try) outcome(f *provider.Fault, firstByte, now time.Duration) (v outcom
 	return outcomeOf(f, now-t.began), 0
 }
 
-// earnHedge earns a route its part of a hedge, and returns how long its answers take as a rule, which is the standard at least
-// where few are known.
+// earnHedge adds a tenth of a hedge to the budget of a route. It returns the usual time of its answers, which is at least the standard
+// when few are known.
 func (m *Monitor) earnHedge(r *catalog.Route, whole bool, standard time.Duration) time.Duration {
 	now := m.since()
 	s := m.lock(r.Provider)
@@ -120,7 +119,7 @@ func (m *Monitor) earnHedge(r *catalog.Route, whole bool, standard time.Duration
 	return p95
 }
 
-// usualFirstByte is how soon nearly all streams of a route began of late, if more than a few are known.
+// usualFirstByte returns the 95th percentile of recent times to first byte of a route. It reports false when too few are known.
 func (m *Monitor) usualFirstByte(r *catalog.Route) (time.Duration, bool) {
 	now := m.since()
 	s := m.lock(r.Provider)
@@ -134,7 +133,7 @@ func (m *Monitor) usualFirstByte(r *catalog.Route) (time.Duration, bool) {
 
 func (u *upstream) mayHedge() bool { return u.hedgesSpent+hedgeTenths <= hedgeBurst*hedgeTenths }
 
-// waitsForHedge reports whether a route that is slow is not probed yet, because no other could be asked beside the probe.
+// waitsForHedge reports whether a slow route is not probed yet, because the probe could have no hedge.
 func (u *upstream) waitsForHedge(now time.Duration) bool {
 	b := &u.breaker
 	return b.ejected && b.slow && now < b.until+unhedgedProbeAfter && !u.mayHedge()
@@ -142,7 +141,7 @@ func (u *upstream) waitsForHedge(now time.Duration) bool {
 
 func (u *upstream) earnHedge() { u.hedgesSpent = max(0, u.hedgesSpent-1) }
 
-// waits is the histogram of how long answers take until they count.
+// waits returns the histogram of whole answers, or of first bytes.
 func (u *upstream) waits(whole bool) *histogram {
 	if whole {
 		return &u.wholes

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// The histogram of first bytes has eight steps to each doubling, from a quarter of a millisecond to two minutes, so that a
-// percentile is at most an eighth too long.
+// The histogram has eight buckets for each doubling, from a quarter of a millisecond to two minutes. A percentile is at most an eighth
+// too long.
 const (
 	bucketBits    = 3
-	octaveFirst   = 8  // 2^8 µs
-	octaveLast    = 27 // 2^27 µs
+	octaveFirst   = 8  // The first bucket begins at 2^8 µs.
+	octaveLast    = 27 // The last bucket ends at 2^27 µs.
 	bucketsCount  = (octaveLast - octaveFirst) << bucketBits
-	answerWeight  = 16 // leaves something to halve
+	answerWeight  = 16 // One answer weighs so much that its weight can be halved several times.
 	weightMax     = 2048 * answerWeight
-	weightMin     = 20 * answerWeight // before a percentile means anything
-	weightFew     = 5 * answerWeight  // before the longest means anything
+	weightMin     = 20 * answerWeight // Percentiles need so many answers.
+	weightFew     = 5 * answerWeight  // The longest time needs so many answers.
 	halvedEvery   = time.Minute
 	halvingsMax   = 20
 	percentsWhole = 100
 )
 
-// histogram counts how soon answers began. Old ones weigh half as much every minute, and when there are many.
+// histogram counts the times of answers. The weight of old answers is halved every minute, and when there are many answers.
 type histogram struct {
 	buckets  [bucketsCount]uint32
 	weight   uint32
@@ -37,7 +37,7 @@ func (h *histogram) add(firstByte, now time.Duration) {
 	h.weight += answerWeight
 }
 
-// percentile is the time in which so many of a hundred answers began.
+// percentile returns a percentile of the times. It reports false when there are too few answers.
 func (h *histogram) percentile(percent uint32, now time.Duration) (time.Duration, bool) {
 	h.age(now)
 	if h.weight < weightMin {
@@ -52,7 +52,7 @@ func (h *histogram) percentile(percent uint32, now time.Duration) (time.Duration
 	return bucketEnd(bucketsCount - 1), true
 }
 
-// longest is the longest time that is remembered; zero for none.
+// longest returns the longest recent time, or zero.
 func (h *histogram) longest() time.Duration {
 	for i := bucketsCount - 1; i >= 0; i-- {
 		if h.buckets[i] > 0 {
@@ -77,7 +77,7 @@ func (h *histogram) halve(times int) {
 	}
 }
 
-// bucketOf is the step a time falls into: its power of two, and its next bits.
+// bucketOf returns the bucket of a time: its power of two, and its next bits.
 func bucketOf(d time.Duration) int {
 	us := uint64(max(1<<octaveFirst, d.Microseconds()))
 	octave := bits.Len64(us) - 1
@@ -87,7 +87,7 @@ func bucketOf(d time.Duration) int {
 	return (octave-octaveFirst)<<bucketBits + int(us>>(octave-bucketBits)&(1<<bucketBits-1))
 }
 
-// bucketEnd is the longest time of a step.
+// bucketEnd returns the longest time of a bucket.
 func bucketEnd(step int) time.Duration {
 	octave, part := step>>bucketBits+octaveFirst, step&(1<<bucketBits-1)
 	return time.Duration(1<<octave+(part+1)<<(octave-bucketBits)) * time.Microsecond

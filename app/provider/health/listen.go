@@ -2,19 +2,20 @@ package health
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"umg/app/postgres"
 )
 
-// How often the worker looks and tells. Pauses are heard of at once; the look is for a lost notification.
 const (
-	reportEvery = 5 * time.Second
-	storeMax    = 2 * time.Second // for one statement
+	reportEvery = 5 * time.Second // The worker also reads the pauses, in case a notification was lost.
+	storeMax    = 2 * time.Second // This is the time limit of one statement.
 )
 
-// Run keeps the pauses fresh until ctx ends, tells other replicas how the providers do, and forgets those of former catalogs. It
-// returns when nothing of it runs any more.
+// Run reads changed pauses, writes the report of this replica and drops the state of removed providers, until ctx ends. It returns when
+// all its goroutines have ended.
 func (m *Monitor) Run(ctx context.Context, dsn string) error {
 	done := make(chan struct{})
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
@@ -25,7 +26,7 @@ func (m *Monitor) Run(ctx context.Context, dsn string) error {
 	err := postgres.Listen(ctx, dsn, []string{channel}, func(string, string) {
 		select {
 		case m.pausesChanged <- struct{}{}:
-		default: // a look is due anyway
+		default: // A load is pending already.
 		}
 	})
 	<-done
@@ -56,7 +57,7 @@ func (m *Monitor) runTicker(ctx context.Context) {
 	}
 }
 
-// tick takes over what is paused and, when it is due, reports.
+// tick loads the pauses, and writes the report when that is due.
 func (m *Monitor) tick(ctx context.Context, due bool) error {
 	ctx, cancel := context.WithTimeout(ctx, storeMax)
 	defer cancel()
@@ -64,14 +65,23 @@ func (m *Monitor) tick(ctx context.Context, due bool) error {
 		return err
 	}
 	m.dropIdle()
-	return writeReport(ctx, m.o.DB, m.Report())
+	text, err := json.Marshal(m.Report())
+	if err != nil {
+		return fmt.Errorf("health: report: %w", err)
+	}
+	// The clock of the database decides which reports are old, because those of replicas differ.
+	_, err = m.o.DB.ExecContext(ctx, `
+		with pruned as (delete from provider_health_reports where at < now() - interval '1 minute' and replica <> $1)
+		insert into provider_health_reports (replica, at, report) values ($1, now(), $2)
+		on conflict (replica) do update set at = excluded.at, report = excluded.report`, m.o.Replica, string(text))
+	return postgres.StoreError("health: write report", err)
 }
 
-// removeReport removes the report, so that a replica that has ended does not count as running.
+// removeReport deletes the report, so that a replica that has ended does not count as running.
 func (m *Monitor) removeReport(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeMax)
 	defer cancel()
-	if err := deleteReport(ctx, m.o.DB, m.o.Replica); err != nil {
+	if _, err := m.o.DB.ExecContext(ctx, `delete from provider_health_reports where replica = $1`, m.o.Replica); err != nil {
 		m.o.Log.Warn("health: removing replica report failed", "error", err)
 	}
 }

@@ -10,15 +10,27 @@ import (
 func (m *Monitor) Collector() prometheus.Collector {
 	return metric.NewCollector(func(w *metric.Writer) {
 		report := m.Report()
-		writeUpstreams(w, report.Upstreams)
-		inFlight := w.GaugeVec("umg_provider_in_flight", "Attempts that are running at a provider.", "provider")
-		coolingDown := w.GaugeVec("umg_provider_credentials_cooling_down",
+		labels := []string{"provider", "upstream_model"}
+		ejected := w.GaugeVec("umg_upstream_ejected", "1 while a model of a provider is ejected. It then gets probes only.", labels...)
+		ejections := w.CounterVec("umg_upstream_ejections_total", "Ejections of a model of a provider.", labels...)
+		inFlight := w.GaugeVec("umg_upstream_in_flight", "Attempts that are running at a model of a provider.", labels...)
+		coolingDown := w.GaugeVec("umg_upstream_credentials_cooling_down",
+			"Credentials that are not used for a model for a while, because the provider rejected them.", labels...)
+		for i := range report.Upstreams {
+			u := &report.Upstreams[i]
+			ejected.SetBool(u.State == StateEjected || u.State == StateHalfOpen, u.Provider, u.Model)
+			ejections.Set(u.Ejections, u.Provider, u.Model)
+			inFlight.Set(int64(u.InFlight), u.Provider, u.Model)
+			coolingDown.Set(int64(len(u.CoolingDown)), u.Provider, u.Model)
+		}
+		providersInFlight := w.GaugeVec("umg_provider_in_flight", "Attempts that are running at a provider.", "provider")
+		providersCoolingDown := w.GaugeVec("umg_provider_credentials_cooling_down",
 			"Credentials that are not used for a while, because the provider rejected them.", "provider")
 		retriesLeft := w.GaugeVec("umg_provider_retries_left", "Retries left in the retry budget of a provider.", "provider")
 		for i := range report.Providers {
 			p := &report.Providers[i]
-			inFlight.Set(int64(p.InFlight), p.Provider)
-			coolingDown.Set(int64(len(p.CoolingDown)), p.Provider)
+			providersInFlight.Set(int64(p.InFlight), p.Provider)
+			providersCoolingDown.Set(int64(len(p.CoolingDown)), p.Provider)
 			retriesLeft.Set(p.RetriesLeft, p.Provider)
 		}
 		paused := w.GaugeVec("umg_paused", "1 for each model and provider that an operator has paused.", "kind", "id")
@@ -26,20 +38,4 @@ func (m *Monitor) Collector() prometheus.Collector {
 			paused.SetBool(true, p.Kind, p.ID)
 		}
 	})
-}
-
-func writeUpstreams(w *metric.Writer, upstreams []Upstream) {
-	labels := []string{"provider", "upstream_model"}
-	ejected := w.GaugeVec("umg_upstream_ejected", "1 while a model of a provider is ejected. It then gets probes only.", labels...)
-	ejections := w.CounterVec("umg_upstream_ejections_total", "Ejections of a model of a provider.", labels...)
-	inFlight := w.GaugeVec("umg_upstream_in_flight", "Attempts that are running at a model of a provider.", labels...)
-	coolingDown := w.GaugeVec("umg_upstream_credentials_cooling_down",
-		"Credentials that are not used for a model for a while, because the provider rejected them.", labels...)
-	for i := range upstreams {
-		u := &upstreams[i]
-		ejected.SetBool(u.State == StateEjected || u.State == StateHalfOpen, u.Provider, u.Model)
-		ejections.Set(u.Ejections, u.Provider, u.Model)
-		inFlight.Set(int64(u.InFlight), u.Provider, u.Model)
-		coolingDown.Set(int64(len(u.CoolingDown)), u.Provider, u.Model)
-	}
 }

@@ -9,14 +9,14 @@ import (
 	"umg/app/provider"
 )
 
-// Limits of what is remembered, and of how long credentials rest.
+// Limits of the state, and the lengths of cooldowns.
 const (
-	upstreamsMax         = 1024 // limit for the upstream models of one provider
+	upstreamsMax         = 1024 // This bounds the models of one provider.
 	providersMax         = 1024
-	forgottenAfter       = time.Hour // without an attempt: a model or provider of a former catalog
-	retryWindow          = 10        // seconds
-	retryFloor           = 10        // retries in that time, however few first attempts there are
-	retryOneOf           = 10        // first attempts earn a retry
+	forgottenAfter       = time.Hour // State without an attempt for so long belongs to an old catalog.
+	retryWindow          = 10        // The window is in seconds.
+	retryFloor           = 10        // So many retries in the window are always allowed.
+	retryOneOf           = 10        // So many first attempts allow one more retry.
 	rateLimitCooldown    = 10 * time.Second
 	rejectedCooldown     = time.Minute
 	forbiddenCooldown    = 10 * time.Second
@@ -27,26 +27,26 @@ const (
 	noCredentialIndex    = -1
 )
 
-// providerState is what is known of a provider. Its lock guards its upstreams too.
+// providerState is the state of a provider. Its lock also guards its upstreams.
 type providerState struct {
 	id string
 
 	mu        sync.Mutex
-	provider  *catalog.Provider // the provider that the credentials belong to; snapshots never change, so the address identifies the version
-	cooldowns []cooldown        // the cooldowns of its credentials for all of its models
+	provider  *catalog.Provider // Provider has the credentials of the cooldowns.
+	cooldowns []cooldown        // Cooldowns are those of the credentials for all models.
 	running   int
-	attempts  perSecond // all of them
+	attempts  perSecond // Attempts counts first attempts and retries.
 	retries   perSecond
 	upstreams map[string]*upstream
 }
 
-// upstream is what is known of one model of a provider.
+// upstream is the state of one model of a provider.
 type upstream struct {
 	breaker     breaker
-	firstBytes  histogram  // times until the first byte of streams
-	wholes      histogram  // durations of answers in one piece
-	hedgesSpent int        // tenths of a hedge that are spent of the hedge budget
-	cooldowns   []cooldown // the cooldowns of the provider's credentials for this model
+	firstBytes  histogram  // FirstBytes are times to the first byte of streams.
+	wholes      histogram  // Wholes are durations of answers in one piece.
+	hedgesSpent int        // HedgesSpent is the used part of the hedge budget, in tenths of a hedge.
+	cooldowns   []cooldown // Cooldowns are those of the provider's credentials for this model.
 	running     int
 	usedAt      time.Duration
 	lastFault   provider.Class
@@ -54,17 +54,17 @@ type upstream struct {
 	lastFaultAt time.Duration
 }
 
-// cooldown is a credential that is not used for a while.
+// cooldown is the period in which a credential is not used.
 type cooldown struct {
 	since, until time.Duration
-	times        int // cooldowns in a row
+	times        int // Times counts cooldowns in a row.
 	class        provider.Class
 	status       int
 }
 
 func (r cooldown) active(now time.Duration) bool { return now < r.until }
 
-// update takes over the credentials of a snapshot. What is known of a credential goes with it when it only moved, and ends with it.
+// update takes over the credentials of a snapshot. A cooldown stays with its credential, even at another index.
 func (s *providerState) update(p *catalog.Provider) {
 	if s.provider == p {
 		return
@@ -92,7 +92,7 @@ func moveCooldowns(old []cooldown, former, p *catalog.Provider) []cooldown {
 	return rests
 }
 
-// upstream finds or adds a model. The caller has called know.
+// upstream returns the state of a model, and adds it when it is new. The caller has called update.
 func (s *providerState) upstream(model string, now time.Duration) *upstream {
 	u := s.upstreams[model]
 	if u == nil {
@@ -105,7 +105,7 @@ func (s *providerState) upstream(model string, now time.Duration) *upstream {
 	return u
 }
 
-// evictIdle forgets the idle model that was used longest ago.
+// evictIdle drops the idle model that was used least recently.
 func (s *providerState) evictIdle() {
 	oldest, at := "", time.Duration(-1)
 	for model, u := range s.upstreams {
@@ -118,7 +118,7 @@ func (s *providerState) evictIdle() {
 	}
 }
 
-// check says whether an attempt may be made, and with which credential.
+// check returns the credential for an attempt, or why it may not be made.
 func (s *providerState) check(r *catalog.Route, u *upstream, now time.Duration) (credential int, block Block) {
 	limits := r.Provider.Limits
 	switch {
@@ -137,7 +137,7 @@ func (s *providerState) check(r *catalog.Route, u *upstream, now time.Duration) 
 	return credential, ""
 }
 
-// pick is the first credential that does not rest, or else the one whose rest ends first.
+// pick returns the first credential that is not in cooldown, or else the one whose cooldown ends first.
 func (s *providerState) pick(u *upstream, now time.Duration) (index int, rests bool) {
 	var soonest time.Duration
 	for i := range s.cooldowns {
@@ -152,7 +152,7 @@ func (s *providerState) pick(u *upstream, now time.Duration) (index int, rests b
 	return index, true
 }
 
-// settleCredential books what an outcome says of the credential. It returns for how long one rests that was refused just now.
+// settleCredential updates the cooldown of the credential of an attempt. It returns the length of a new cooldown of a rejected credential.
 func (s *providerState) settleCredential(t Try, f *provider.Fault, now time.Duration) time.Duration {
 	i := s.indexOf(t)
 	if i == noCredentialIndex {
@@ -167,7 +167,7 @@ func (s *providerState) settleCredential(t Try, f *provider.Fault, now time.Dura
 		if until := now + cmp.Or(f.After, rateLimitCooldown); until > one.until {
 			*one = cooldown{since: now, until: until, class: f.Class, status: f.Status}
 		}
-	case f.Class == provider.ClassCredential && f.Status == statusForbidden: // often it forbids the model, or what this one call asked
+	case f.Class == provider.ClassCredential && f.Status == statusForbidden: // It often forbids only the model or this request.
 		return one.extend(f, now, forbiddenCooldown)
 	case f.Class == provider.ClassCredential:
 		return all.extend(f, now, rejectedCooldown)
@@ -175,14 +175,14 @@ func (s *providerState) settleCredential(t Try, f *provider.Fault, now time.Dura
 	return 0
 }
 
-// endAfterSuccess ends a rest when an attempt went well that began after it. One that began before says nothing about it.
+// endAfterSuccess ends a cooldown after a successful attempt that began during it.
 func (r *cooldown) endAfterSuccess(began time.Duration) {
 	if r.until > 0 && began >= r.since {
 		*r = cooldown{}
 	}
 }
 
-// extend begins a rest, longer each time. What others find out while it rests is no news.
+// extend begins a cooldown, which is longer each time. It returns zero when a cooldown is active already.
 func (r *cooldown) extend(f *provider.Fault, now, first time.Duration) time.Duration {
 	if r.active(now) && r.class == provider.ClassCredential {
 		return 0
@@ -193,7 +193,7 @@ func (r *cooldown) extend(f *provider.Fault, now, first time.Duration) time.Dura
 	return wait
 }
 
-// indexOf is where the credential of an attempt stands today; the catalog may have changed since.
+// indexOf returns the index of the credential of an attempt in the current catalog.
 func (s *providerState) indexOf(t Try) int {
 	if s.provider == t.route.Provider {
 		return t.Credential
@@ -209,14 +209,14 @@ func (s *providerState) indexOf(t Try) int {
 	return noCredentialIndex
 }
 
-// retriesLeft is what the retry budget has now. Attempts are counted when they begin, so the retries among them are taken off.
+// retriesLeft returns what is left of the retry budget. The count of attempts includes retries, which are subtracted.
 func (s *providerState) retriesLeft(now time.Duration) int64 {
 	retries := s.retries.last(retryWindow, now)
 	firsts := max(0, s.attempts.last(retryWindow, now)-retries)
 	return max(0, firsts/retryOneOf+retryFloor-retries)
 }
 
-// dropIdle drops the models and providers that had no attempt for long: those of former catalogs.
+// dropIdle drops the models and providers without a recent attempt, which belong to old catalogs.
 func (m *Monitor) dropIdle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

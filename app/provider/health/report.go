@@ -3,73 +3,79 @@ package health
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
+	"umg/app/postgres"
 	"umg/app/provider"
 )
 
-// State is what a model of a provider is in for calls.
+// reportsMax bounds how many reports of other replicas are read.
+const reportsMax = 256
+
+// State is the state of the circuit breaker of a model of a provider, or paused.
 type State string
 
 // The states.
 const (
-	StateClosed   State = "closed"    // calls go there
-	StateHalfOpen State = "half_open" // its ejection is over, and one call at a time probes it
-	StateEjected  State = "ejected"   // calls go elsewhere, unless there is nowhere else
-	StatePaused   State = "paused"    // by an operator
+	StateClosed   State = "closed"    // Calls go to the model.
+	StateHalfOpen State = "half_open" // The ejection is over, and one call at a time probes the model.
+	StateEjected  State = "ejected"   // Calls go to other routes, if there are any.
+	StatePaused   State = "paused"    // An operator has paused the model or the provider.
 )
 
-// Report is how the providers do, as one replica has seen. It names no client and no secret.
+// Report is the health of the providers, as one replica has observed it. It has no client and no secret.
 type Report struct {
 	Replica   string           `json:"replica"`
 	At        time.Time        `json:"at"`
-	Upstreams []Upstream       `json:"upstreams"` // by provider and model
-	Providers []ProviderReport `json:"suppliers"` // by provider
+	Upstreams []Upstream       `json:"upstreams"` // Upstreams are sorted by provider and model.
+	Providers []ProviderReport `json:"suppliers"` // Providers are sorted by id.
 
-	Unusable map[string]string `json:"unusable,omitempty"` // the providers that the replica cannot call, by id, and why
+	Unusable map[string]string `json:"unusable,omitempty"` // Unusable are the providers that the replica cannot call, by id, with the reasons.
 }
 
-// Upstream is how one model of a provider does. Times that never were are zero.
+// Upstream is the health of one model of a provider. A time is zero when there was no such event.
 type Upstream struct {
 	Provider       string         `json:"provider"`
-	Model          string         `json:"model"` // the provider's name for it
+	Model          string         `json:"model"` // Model is the provider's name of the model.
 	State          State          `json:"state"`
-	LastFault      provider.Class `json:"last_fault,omitempty"` // the class of the last fault that counts against the route
+	LastFault      provider.Class `json:"last_fault,omitempty"` // LastFault is the class of the last fault that counts against the route.
 	LastStatus     int            `json:"last_status,omitempty"`
 	LastFaultAt    time.Time      `json:"last_fault_at,omitzero"`
 	EjectedUntil   time.Time      `json:"ejected_until,omitzero"`
-	Slow           bool           `json:"slow,omitempty"` // the route is ejected because another route answers sooner, and has not failed
-	Ejections      int64          `json:"ejections"`      // since the replica knows it
+	Slow           bool           `json:"slow,omitempty"` // The route is ejected because another route answers sooner.
+	Ejections      int64          `json:"ejections"`      // Ejections counts since the replica knows the model.
 	CallsMinute    int64          `json:"calls_minute"`
 	FailuresMinute int64          `json:"failures_minute"`
-	FirstByteP50   time.Duration  `json:"first_byte_p50"` // streams, or else whole answers; zero: too few
+	FirstByteP50   time.Duration  `json:"first_byte_p50"` // FirstByteP50 is of streams, or else of whole answers; zero for too few.
 	FirstByteP95   time.Duration  `json:"first_byte_p95"`
 	InFlight       int            `json:"in_flight"`
-	CoolingDown    []Cooldown     `json:"resting,omitempty"` // credentials that are not used for this model
+	CoolingDown    []Cooldown     `json:"resting,omitempty"` // CoolingDown are credentials that are not used for this model.
 }
 
-// ProviderReport is how a provider does over all its models.
+// ProviderReport is the health of a provider over all its models.
 type ProviderReport struct {
 	Provider          string     `json:"provider"`
 	Paused            bool       `json:"paused"`
 	InFlight          int        `json:"in_flight"`
-	Concurrency       int64      `json:"concurrency"` // its own limit; zero: none is known
+	Concurrency       int64      `json:"concurrency"` // Concurrency is the provider's own limit; zero for none.
 	AttemptsMinute    int64      `json:"attempts_minute"`
-	RequestsPerMinute int64      `json:"requests_per_minute"` // its own limit; zero: none is known
+	RequestsPerMinute int64      `json:"requests_per_minute"` // RequestsPerMinute is the provider's own limit; zero for none.
 	RetriesLeft       int64      `json:"retries_left"`
-	CoolingDown       []Cooldown `json:"resting,omitempty"` // credentials that are not used at all
+	CoolingDown       []Cooldown `json:"resting,omitempty"` // CoolingDown are credentials that are not used for any model.
 }
 
 // Cooldown is a credential that is not used for a while.
 type Cooldown struct {
-	Credential int            `json:"credential"` // the number of the provider's credential, counted from 1 as in the catalog file
+	Credential int            `json:"credential"` // Credential is a number from 1, as in the catalog file.
 	Until      time.Time      `json:"until"`
 	Why        provider.Class `json:"why"`
-	Status     int            `json:"status"` // the provider's answer
+	Status     int            `json:"status"` // Status is the HTTP status of the provider's answer.
 }
 
-// Report says how the providers do at this moment.
+// Report returns the current health of the providers.
 func (m *Monitor) Report() Report {
 	now := m.since()
 	r := Report{Replica: m.o.Replica, At: m.startedAt.Add(now)}
@@ -149,8 +155,8 @@ func (b *breaker) state(now time.Duration) State {
 	return StateHalfOpen
 }
 
-// Reports are those of all replicas that told of themselves in the last minute, this one's first and of this moment. When the store
-// is away they are this one's alone, beside the error.
+// Reports returns the reports of all replicas of the last minute, with the current one of this replica first. When the database is
+// unavailable it returns only that one, and the error.
 func (m *Monitor) Reports(ctx context.Context) ([]Report, error) {
 	own := []Report{m.Report()}
 	if m.o.DB == nil {
@@ -158,6 +164,18 @@ func (m *Monitor) Reports(ctx context.Context) ([]Report, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeMax)
 	defer cancel()
-	others, err := readReports(ctx, m.o.DB, m.o.Replica)
-	return append(own, others...), err
+	var texts [][]byte
+	err := m.o.DB.SelectContext(ctx, &texts, `
+		select report from provider_health_reports where replica <> $1 and at >= now() - interval '1 minute' order by replica limit $2`,
+		m.o.Replica, reportsMax)
+	if err != nil {
+		return own, postgres.StoreError("health: read reports", err)
+	}
+	all := slices.Grow(own, len(texts))[:1+len(texts)]
+	for i, text := range texts {
+		if err := json.Unmarshal(text, &all[1+i]); err != nil {
+			return own, fmt.Errorf("health: the report of another replica cannot be read: %w", err)
+		}
+	}
+	return all, nil
 }

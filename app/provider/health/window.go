@@ -2,23 +2,23 @@ package health
 
 import "time"
 
-// The windows in which calls are counted.
+// The time spans in which calls are counted.
 const (
 	slotSpan     = 5 * time.Second
-	slotsCount   = 12 // a minute, for those who look
-	breakerSlots = 6  // half a minute, for the breaker
+	slotsCount   = 12 // Reports use one minute.
+	breakerSlots = 6  // The breaker uses half a minute.
 )
 
 // window counts the outcomes of the last minute.
 type window struct{ slots [slotsCount]slot }
 
 type slot struct {
-	number                        int64 // the number of this window of five seconds since the start
+	number                        int64 // Number counts slots since the start.
 	calls, failures               int64
-	breakerCalls, breakerFailures int64 // those that count for the breaker
+	breakerCalls, breakerFailures int64 // These are the calls that count for the breaker.
 }
 
-// count books an outcome. Those that say nothing about the provider are calls all the same.
+// count counts an outcome. Ignored outcomes count as calls only.
 func (w *window) count(now time.Duration, v outcome) {
 	number := int64(now / slotSpan)
 	s := &w.slots[number%slotsCount]
@@ -37,7 +37,7 @@ func (w *window) count(now time.Duration, v outcome) {
 	}
 }
 
-// breakerCounts is what the breaker goes by.
+// breakerCounts returns the calls and failures that count for the breaker.
 func (w *window) breakerCounts(now time.Duration) (calls, failures int64) {
 	oldest := int64(now/slotSpan) - breakerSlots
 	for i := range w.slots {
@@ -48,7 +48,7 @@ func (w *window) breakerCounts(now time.Duration) (calls, failures int64) {
 	return calls, failures
 }
 
-// minute is what people see.
+// minute returns the calls and failures of the last minute.
 func (w *window) minute(now time.Duration) (calls, failures int64) {
 	oldest := int64(now/slotSpan) - slotsCount
 	for i := range w.slots {
@@ -59,17 +59,17 @@ func (w *window) minute(now time.Duration) (calls, failures int64) {
 	return calls, failures
 }
 
-// resetBreakerCounts takes what was from the breaker's sight.
+// resetBreakerCounts resets the counts of the breaker.
 func (w *window) resetBreakerCounts() {
 	for i := range w.slots {
 		w.slots[i].breakerCalls, w.slots[i].breakerFailures = 0, 0
 	}
 }
 
-// perSecond counts what happened in each second of the last minute.
+// perSecond counts events in each second of the last minute.
 type perSecond struct {
 	seconds [secondsPerMinute]int64
-	second  int64 // the newest of them
+	second  int64 // Second is the latest one.
 	sum     int64
 }
 
@@ -79,7 +79,7 @@ func (c *perSecond) add(now time.Duration) {
 	c.sum++
 }
 
-// last is how many there were in so many seconds up to now, at most a minute.
+// last returns the count of the last seconds, at most a minute.
 func (c *perSecond) last(seconds int64, now time.Duration) int64 {
 	c.advance(now)
 	if seconds >= secondsPerMinute {
@@ -92,7 +92,7 @@ func (c *perSecond) last(seconds int64, now time.Duration) int64 {
 	return n
 }
 
-// advance empties the seconds that have passed since the last look.
+// advance clears the seconds since the last call.
 func (c *perSecond) advance(now time.Duration) {
 	second := int64(now / time.Second)
 	if second-c.second >= secondsPerMinute {

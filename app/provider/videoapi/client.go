@@ -17,11 +17,11 @@ import (
 
 const (
 	answerBytesMax = 1 << 20
-	listBytesMax   = 16 << 20 // a hundred tasks, each with a prompt of up to 32,000 characters
+	listBytesMax   = 16 << 20 // A list has a hundred tasks with prompts of up to 32,000 characters.
 	statusTimeout  = 15 * time.Second
 	cancelTimeout  = 10 * time.Second
 	findTimeout    = 15 * time.Second
-	idleTimeout    = 30 * time.Second // between two pieces of a file
+	idleTimeout    = 30 * time.Second // This bounds the wait for more of a file.
 )
 
 // Client speaks to upstreams in the style of their route. It is safe for concurrent use.
@@ -31,14 +31,14 @@ type Client struct {
 	idle      time.Duration
 }
 
-// New makes a Client. Result files at foreign addresses are fetched through egress, without any credential; its own
-// time-out bounds the whole copy of such a file.
+// New makes a Client. It fetches files at foreign addresses through egress, without a credential. The timeout of egress bounds the
+// whole file.
 func New(providers *provider.Client, files *egress.Client) *Client {
 	return &Client{providers: providers, egress: files, idle: idleTimeout}
 }
 
-// Create asks for a video. The fault says by its class whether the upstream can have taken it; see Ambiguous. A request
-// that the upstream's guardrails refused has an app.Invalid error with the code ContentRefused. The context bounds it.
+// Create requests a video. Ambiguous tells whether the upstream may have accepted the request in spite of a fault. When the upstream's
+// guardrails refuse the request, the error has the kind app.Invalid and the code ContentRefused.
 func (c *Client) Create(ctx context.Context, r *catalog.Route, o CreateRequest) (Task, *provider.Fault) {
 	s, f := videoStyle(r)
 	if f != nil {
@@ -52,7 +52,7 @@ func (c *Client) Create(ctx context.Context, r *catalog.Route, o CreateRequest) 
 	source := ""
 	if o.Source != nil {
 		if source, f = c.source(ctx, r, s, o.Source); f != nil {
-			f.Unsent = true // only the source was asked for
+			f.Unsent = true // Only the source was requested.
 			return Task{}, f
 		}
 	}
@@ -73,7 +73,7 @@ func (c *Client) Create(ctx context.Context, r *catalog.Route, o CreateRequest) 
 	return a.task(s, kind)
 }
 
-// source finds what a remix names of its source. Where the job does not keep that, the upstream is asked.
+// source returns how a remix names its source. When the job does not have that, source asks the upstream.
 func (c *Client) source(ctx context.Context, r *catalog.Route, s *style, from *Source) (string, *provider.Fault) {
 	if name := s.source(*from); name != "" {
 		return name, nil
@@ -90,24 +90,28 @@ func (c *Client) source(ctx context.Context, r *catalog.Route, s *style, from *S
 	return "", &provider.Fault{Class: provider.ClassRefused, Err: gone}
 }
 
-// Find lists renders the upstream has that may be the order's, newest first; none where the style has no look-up.
+// Find returns the upstream's tasks that may be those of a request, newest first. It returns none when the style has no look-up.
 func (c *Client) Find(ctx context.Context, r *catalog.Route, o CreateRequest) ([]Task, *provider.Fault) {
 	s, f := videoStyle(r)
 	if f != nil {
 		return nil, f
 	}
+	p, ok := s.protocol.(finder)
+	if !ok {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, provider.ErrTotal)
 	defer cancel()
 	var all []Task
-	for _, l := range s.find(s.rootOf(r), o) {
+	for _, l := range p.find(s.rootOf(r), o) {
 		a, f := c.ask(ctx, r, s, l.call, listBytesMax)
 		if f != nil && f.Class == provider.ClassRefused {
-			continue // the upstream does not know that name
+			continue // The upstream does not know that reference.
 		}
 		if f != nil {
 			return nil, f
 		}
-		tasks, err := s.found(a.raw, l.kind, r.Model, o)
+		tasks, err := p.found(a.raw, l.kind, r.Model, o)
 		if err != nil {
 			return nil, provider.NewFault(provider.ClassContent, err)
 		}
@@ -120,7 +124,7 @@ func (c *Client) Find(ctx context.Context, r *catalog.Route, o CreateRequest) ([
 	return all, nil
 }
 
-// Status asks how a render is going.
+// Status returns the task of a video.
 func (c *Client) Status(ctx context.Context, r *catalog.Route, id string) (Task, *provider.Fault) {
 	s, f := videoStyle(r)
 	if f != nil {
@@ -128,7 +132,7 @@ func (c *Client) Status(ctx context.Context, r *catalog.Route, id string) (Task,
 	}
 	call, kind, ok := s.status(s.rootOf(r), id)
 	if !ok {
-		return Task{}, provider.NewFault(provider.ClassSetup, fmt.Errorf("render: %q is no id of the %s style", id, r.Style))
+		return Task{}, provider.NewFault(provider.ClassSetup, fmt.Errorf("videoapi: %q is no id of the %s style", id, r.Style))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, provider.ErrTotal)
 	defer cancel()
@@ -143,16 +147,19 @@ func (c *Client) Status(ctx context.Context, r *catalog.Route, id string) (Task,
 	return t, f
 }
 
-var errOther = errors.New("render: the upstream answered with another task than was asked for")
+var errOther = errors.New("videoapi: the upstream answered with another task than was asked for")
 
-// Cancel asks the upstream to stop the render. It is no fault when the upstream cannot cancel, or has ended or forgotten
-// the render.
+// Cancel asks the upstream to stop a task. It returns no fault when the upstream cannot cancel, or when the task has ended.
 func (c *Client) Cancel(ctx context.Context, r *catalog.Route, id string) *provider.Fault {
 	s, f := videoStyle(r)
 	if f != nil {
 		return f
 	}
-	call, ok := s.cancel(s.rootOf(r), id)
+	p, ok := s.protocol.(canceler)
+	if !ok {
+		return nil
+	}
+	call, ok := p.cancel(s.rootOf(r), id)
 	if !ok {
 		return nil
 	}
@@ -168,7 +175,7 @@ func (c *Client) Cancel(ctx context.Context, r *catalog.Route, id string) *provi
 	return f
 }
 
-// Variant names one of the result files.
+// Variant is one of the result files.
 type Variant uint8
 
 // The result files.
@@ -180,20 +187,19 @@ const (
 
 // Remixes reports whether a route can change a finished video of the same provider.
 func Remixes(r *catalog.Route) bool {
-	s := styles[r.Style]
-	return s != nil && s.source != nil
+	return styles[r.Style] != nil
 }
 
-// TakesAssets reports whether a route can tell its upstream which material assets a video is made with.
+// TakesAssets reports whether a request on a route may name assets.
 func TakesAssets(r *catalog.Route) bool {
 	s := styles[r.Style]
 	return s != nil && s.assets
 }
 
-// answer is a JSON answer that is no error.
+// answer is a JSON answer other than an error.
 type answer struct {
 	raw   []byte
-	reply *provider.Reply // its body is closed
+	reply *provider.Reply // The body of the reply is closed.
 }
 
 // ask makes a call and reads its answer.
@@ -206,7 +212,7 @@ func (c *Client) ask(ctx context.Context, r *catalog.Route, s *style, call provi
 	raw, f := reply.ReadAll(bytesMax)
 	switch {
 	case reply.Status/100 != 2:
-		return nil, s.refusal(reply, raw) // what is cut of its body does not change what it means
+		return nil, s.refusal(reply, raw) // The part of the body that was read is enough.
 	case f != nil:
 		return nil, f
 	case parseErrorBody(raw).isError:

@@ -11,24 +11,24 @@ import (
 	"umg/app/provider"
 )
 
-// ContentRefused is the code of the error of an order that the upstream's guardrails refused at once.
+// ContentRefused is the code of the error when the upstream's guardrails refuse a request.
 const ContentRefused = "content_policy_violation"
 
 const (
 	messageBytesMax = 512
-	refusedBytesMax = 64 << 10 // bytes of an error body that are read
+	refusedBytesMax = 64 << 10 // This bounds what is read of an error body.
 
 	// statusModerated is the status that stands for a refusal by guardrails in the tables.
 	statusModerated = http.StatusUnavailableForLegalReasons
 )
 
 var (
-	errStyle  = errors.New("render: the style of the route makes no videos")
-	errAssets = errors.New("render: the style of the route has no words for material assets")
-	errShape  = errors.New("render: the answer is not of the form of its style")
+	errStyle  = errors.New("videoapi: the style of the route makes no videos")
+	errAssets = errors.New("videoapi: the style of the route has no words for material assets")
+	errShape  = errors.New("videoapi: the answer is not of the form of its style")
 )
 
-// failureMessages are said of failed renders where the upstream says nothing.
+// failureMessages has the messages of failed videos, when the upstream has none.
 var failureMessages = map[string]string{
 	Moderated: "The upstream provider's content policy does not allow this video.",
 	Broken:    "The upstream provider could not make this video.",
@@ -42,7 +42,7 @@ var moderationCodes = map[string]int{
 	"responsible_ai_policy_violation": statusModerated,
 }
 
-// moderationPhrases are what guardrails say where they have no code: all words of a row are in the message.
+// moderationPhrases are texts of refusals by guardrails without a code. All texts of a row are in the message.
 var moderationPhrases = [][]string{
 	{"moderation"},
 	{"guardrail"},
@@ -66,7 +66,7 @@ var moderationPhrases = [][]string{
 	{"blocked", "safety"},
 }
 
-// cancelCodes are the codes of renders that were told to stop.
+// cancelCodes are the codes of cancelled tasks.
 var cancelCodes = []string{"1", "cancelled", "canceled", "CANCELLED", "generation_cancelled"}
 
 func isModeration(message string) bool {
@@ -76,7 +76,7 @@ func isModeration(message string) bool {
 	})
 }
 
-// failureCode is the code of a failed render.
+// failureCode returns the code of a failed video.
 func failureCode(codes map[string]int, message string, said ...string) string {
 	for _, code := range said {
 		switch {
@@ -93,9 +93,9 @@ func failureCode(codes map[string]int, message string, said ...string) string {
 	return Broken
 }
 
-// errorBody is what an error body says, in the usual places of all styles.
+// errorBody has the members of an error body, from the usual places of all styles.
 type errorBody struct {
-	isError bool // a match is an error whatever the status
+	isError bool // The body is an error even with a successful status.
 	codes   []string
 	message string
 }
@@ -122,17 +122,17 @@ func parseErrorBody(raw []byte) errorBody {
 	return c
 }
 
-// refusal is the fault of an error answer, by the tables of the style first and by its status else.
+// refusal returns the fault of an error answer. The tables of the style take precedence over the status.
 func (s *style) refusal(reply *provider.Reply, raw []byte) *provider.Fault {
-	said := parseErrorBody(raw)
+	parsed := parseErrorBody(raw)
 	status := 0
-	for _, code := range said.codes {
+	for _, code := range parsed.codes {
 		if status = max(moderationCodes[code], s.codes[code]); status != 0 {
 			break
 		}
 	}
 	if status == 0 && reply.Status/100 != 2 {
-		status = s.statusOfMessage(reply.Status, said.message)
+		status = s.statusOfMessage(reply.Status, parsed.message)
 	}
 	var f *provider.Fault
 	if status != 0 {
@@ -145,7 +145,7 @@ func (s *style) refusal(reply *provider.Reply, raw []byte) *provider.Fault {
 		return f
 	}
 	message := "The upstream provider's content policy refused the request."
-	if public := reply.Redact(said.message); public != "" {
+	if public := reply.Redact(parsed.message); public != "" {
 		message = app.TruncateBytes("The upstream provider's content policy refused the request: "+public, messageBytesMax)
 	}
 	f.Retry = provider.Nowhere
@@ -153,8 +153,7 @@ func (s *style) refusal(reply *provider.Reply, raw []byte) *provider.Fault {
 	return f
 }
 
-// statusOfMessage is the status of a refusal that no code explains. Words count only where the request is at fault: an account
-// that is closed for what it did is no matter of this request.
+// statusOfMessage returns the status of a refusal without a known code. Messages only count when the request is at fault.
 func (s *style) statusOfMessage(status int, message string) int {
 	if status != http.StatusBadRequest && status != http.StatusUnprocessableEntity {
 		return status
@@ -171,10 +170,10 @@ func (s *style) statusOfMessage(status int, message string) int {
 	return status
 }
 
-// imageWords are what a refusal says when it means the picture.
+// imageWords are words of refusals that concern the image.
 var imageWords = []string{"image", "images", "face", "faces", "photo", "photos", "picture", "pictures"}
 
-// paramOf is the field that a refusal of content is about.
+// paramOf returns the field that a refusal of content concerns.
 func paramOf(o CreateRequest, message string) string {
 	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.IsLetter(r) })
 	if o.Image != nil && slices.ContainsFunc(words, func(w string) bool { return slices.Contains(imageWords, w) }) {
@@ -183,7 +182,7 @@ func paramOf(o CreateRequest, message string) string {
 	return "prompt"
 }
 
-// Ambiguous reports whether the upstream may have taken an order although Create failed.
+// Ambiguous reports whether the upstream may have accepted the request although Create failed.
 func Ambiguous(f *provider.Fault) bool {
 	if f == nil || f.Unsent {
 		return false
@@ -198,5 +197,5 @@ func Ambiguous(f *provider.Fault) bool {
 	return true
 }
 
-// statusOverloaded is what some upstreams say in place of 503.
+// statusOverloaded is the status of some upstreams in place of 503.
 const statusOverloaded = 529

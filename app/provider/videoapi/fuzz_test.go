@@ -44,9 +44,9 @@ func FuzzVideosTask(f *testing.F) {
 	f.Add([]byte(`{"id":"v","status":"failed","error":"no\u0000"}`))
 	addJunk(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		task, err := readVideo(raw, "")
+		task, err := videosProtocol{}.read(raw, "")
 		checkTask(t, raw, task, err, false)
-		_, _ = foundVideos([]byte(`{"data":[`+string(raw)+`]}`), "", "m", order())
+		_, _ = videosProtocol{}.found([]byte(`{"data":[`+string(raw)+`]}`), "", "m", order())
 	})
 }
 
@@ -56,7 +56,7 @@ func FuzzOperation(f *testing.F) {
 	f.Add([]byte(`{"name":"o","metadata":{"progressPercent":12,"x":"\ud800"},"done":true,"error":{"code":3,"message":"m"}}`))
 	addJunk(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		task, err := readOperation(raw, "")
+		task, err := operationsProtocol{}.read(raw, "")
 		checkTask(t, raw, task, err, true)
 	})
 }
@@ -66,8 +66,8 @@ func FuzzTask(f *testing.F) {
 	f.Add([]byte(`{"data":{"task_id":"1","task_status":"failed","task_status_msg":"risk control","task_info":{"external_task_id":"e"},"created_at":"x"}}`))
 	addJunk(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		task, err := readTask(raw, textTask)
+		task, err := tasksProtocol{}.read(raw, textTask)
 		checkTask(t, raw, task, err, true)
-		_, _ = foundTask(raw, textTask, "m", order())
+		_, _ = tasksProtocol{}.found(raw, textTask, "m", order())
 	})
 }

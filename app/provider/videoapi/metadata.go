@@ -14,16 +14,15 @@ import (
 const (
 	metadataBytesMax  = 16 << 10
 	metadataDepthMax  = 8
-	metadataItemsMax  = 256 // limit for the members of an object or array
+	metadataItemsMax  = 256 // This bounds the members of an object or array.
 	metadataNameBytes = 128
 )
 
-// secretNames are parts of names whose members are not passed on.
+// secretNames are parts of names of members that may have secrets.
 var secretNames = []string{"token", "secret", "password", "credential", "authorization", "api_key", "apikey", "signature", "url", "uri"}
 
-// metadataOf keeps what an upstream says beside what the gateway reads, as an object that can be stored and shown:
-// no addresses, since they may hold keys, nothing that is named like a secret, and never more than 16 KiB. Members that
-// do not fit are left out.
+// metadataOf returns the unknown members of an answer as an object of at most 16 KiB. It leaves out addresses, because they may have
+// keys, members that are named like secrets, and members that do not fit.
 func metadataOf(m members, known ...string) []byte {
 	out := []byte{'{'}
 	for _, name := range sortedNames(m) {
@@ -125,7 +124,7 @@ func tidyArray(raw jsontext.Value, depth int) ([]byte, bool) {
 	return append(out, ']'), true
 }
 
-// number keeps numbers that every reader can hold.
+// number returns a number in a form that every reader can parse.
 func number(raw jsontext.Value) ([]byte, bool) {
 	n, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || math.IsInf(n, 0) {
@@ -137,13 +136,13 @@ func number(raw jsontext.Value) ([]byte, bool) {
 	return slices.Clone(raw), true
 }
 
-// quoted writes a string; quoting cannot fail for text that is valid, which cleaned text is.
+// quoted returns a JSON string of valid text.
 func quoted(s string) []byte {
 	out, _ := jsontext.AppendQuote(nil, s)
 	return out
 }
 
-// cleanText takes the characters from a text that a store or a terminal may trip over.
+// cleanText removes control characters, which a database or a terminal may not accept.
 func cleanText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

@@ -18,14 +18,14 @@ import (
 
 const (
 	redirectsMax = 3
-	fileBytesMax = 1 << 40 // limit for a file at a foreign address; the code that stores it has a smaller limit
+	fileBytesMax = 1 << 40 // This bounds a file at a foreign address. The code that stores it has a smaller limit.
 )
 
-var errAbsent = errors.New("render: the upstream does not make this file")
+var errAbsent = errors.New("videoapi: the upstream does not make this file")
 
-// Open begins to fetch a result. A file the upstream does not make has class provider.ClassRefused. The video itself is
-// always made: an upstream that refuses it has a new address for it, which Status tells, so that is ClassContent. The
-// context bounds the whole copy; the file's errors of reading are *provider.Fault.
+// Open begins to fetch a result. The class of the fault is provider.ClassRefused for a file that the upstream does not make. It is
+// ClassContent when the upstream refuses the video itself, because Status then returns its new address. The context bounds the whole
+// file. Errors of reading are *provider.Fault.
 func (c *Client) Open(ctx context.Context, r *catalog.Route, t Task, v Variant) (*File, *provider.Fault) {
 	s, f := videoStyle(r)
 	if f != nil {
@@ -59,17 +59,17 @@ func (c *Client) follow(w *idleTimer, r *catalog.Route, where string, v Variant)
 		got.close()
 		where = next
 	}
-	return nil, provider.NewFault(provider.ClassRedirect, fmt.Errorf("render: the file is redirected more than %d times", redirectsMax))
+	return nil, provider.NewFault(provider.ClassRedirect, fmt.Errorf("videoapi: the file is redirected more than %d times", redirectsMax))
 }
 
-// download is the answer of the place where a file lies.
+// download is the answer to a request for a file.
 type download struct {
 	at     *url.URL
 	status int
 	header http.Header
 	size   int64
 	body   io.ReadCloser
-	reply  *provider.Reply // nil at a foreign address
+	reply  *provider.Reply // Reply is nil at a foreign address.
 }
 
 // fetch asks for a file: the provider's own host with its credential, any other through egress without it.
@@ -79,7 +79,7 @@ func (c *Client) fetch(w *idleTimer, r *catalog.Route, where string) (*download,
 	}
 	at, err := url.Parse(where)
 	if err != nil || at.Host == "" {
-		return nil, provider.NewFault(provider.ClassContent, errors.New("render: the file has no usable address"))
+		return nil, provider.NewFault(provider.ClassContent, errors.New("videoapi: the file has no usable address"))
 	}
 	w.start()
 	defer w.stop()
@@ -96,14 +96,14 @@ func (c *Client) fetch(w *idleTimer, r *catalog.Route, where string) (*download,
 		return nil, provider.NewFault(provider.ClassContent, err)
 	}
 	req.Header.Set("Accept-Encoding", "identity")
-	resp, err := c.egress.Do(req, fileBytesMax) //nolint:bodyclose // the file closes it
+	resp, err := c.egress.Do(req, fileBytesMax) //nolint:bodyclose // The file closes it.
 	if err != nil {
 		return nil, w.fault(err)
 	}
 	return &download{at: at, status: resp.StatusCode, header: resp.Header, size: resp.ContentLength, body: resp.Body}, nil
 }
 
-// next is where a redirect leads, empty for any other answer.
+// next returns the target of a redirect. It is empty for any other answer.
 func (g *download) next() string {
 	switch g.status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -119,7 +119,7 @@ func (g *download) next() string {
 
 func (g *download) close() { _ = g.body.Close() }
 
-// file is the result when the answer is one.
+// file returns the file of a successful answer.
 func (g *download) file(w *idleTimer, v Variant) (*File, *provider.Fault) {
 	if g.status != http.StatusOK {
 		defer g.close()
@@ -127,16 +127,16 @@ func (g *download) file(w *idleTimer, v Variant) (*File, *provider.Fault) {
 	}
 	if e := g.header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		g.close()
-		return nil, provider.NewFault(provider.ClassContent, fmt.Errorf("render: the file is encoded as %q", e))
+		return nil, provider.NewFault(provider.ClassContent, fmt.Errorf("videoapi: the file is encoded as %q", e))
 	}
 	return &File{ReadCloser: &fileReader{body: g.body, watch: w}, Type: g.header.Get("Content-Type"), Size: g.size}, nil
 }
 
-// refused is the fault of an answer that is no file. At a foreign address a refusal means that the address has expired,
-// and never that the credential is wrong, which was not shown there.
+// refused returns the fault of an answer other than a file. At a foreign address a refusal means that the address has expired. It never
+// means that the credential is wrong, because the request had none.
 func (g *download) refused(w *idleTimer, v Variant) *provider.Fault {
 	if g.reply == nil {
-		f := provider.NewFault(provider.ClassContent, fmt.Errorf("render: the file's host answered %d", g.status))
+		f := provider.NewFault(provider.ClassContent, fmt.Errorf("videoapi: the file's host answered %d", g.status))
 		switch {
 		case g.status == http.StatusTooManyRequests:
 			f = provider.NewFault(provider.ClassRateLimited, f)
@@ -148,8 +148,8 @@ func (g *download) refused(w *idleTimer, v Variant) *provider.Fault {
 	}
 	w.start()
 	defer w.stop()
-	said, _ := g.reply.ReadAll(refusedBytesMax) // the status alone says enough
-	f := g.reply.StatusFault(g.status, said)
+	raw, _ := g.reply.ReadAll(refusedBytesMax) // The status alone is enough.
+	f := g.reply.StatusFault(g.status, raw)
 	f.Err.Message = app.TruncateBytes(f.Err.Message, messageBytesMax)
 	if f.Class == provider.ClassRefused && v == Video {
 		again := provider.NewFault(provider.ClassContent, f)
@@ -159,10 +159,9 @@ func (g *download) refused(w *idleTimer, v Variant) *provider.Fault {
 	return f
 }
 
-// idleTimer ends a fetch from which nothing comes. It counts only while something is waited for, so that a slow reader does
-// not end it.
+// idleTimer ends a fetch that makes no progress. It runs only during a read, so that a slow caller does not end the fetch.
 type idleTimer struct {
-	ctx    context.Context //nolint:containedctx // its cause says why a fetch ended
+	ctx    context.Context //nolint:containedctx // Its cause is why the fetch ended.
 	cancel context.CancelCauseFunc
 	idle   time.Duration
 	timer  *time.Timer
@@ -178,26 +177,26 @@ func (w *idleTimer) start() {
 
 func (w *idleTimer) stop() { w.timer.Stop() }
 
-// fault says what an error of fetching was.
+// fault classifies an error of fetching.
 func (w *idleTimer) fault(err error) *provider.Fault {
 	cause := context.Cause(w.ctx)
 	var (
-		said *app.Error
-		slow net.Error
+		refused *app.Error
+		slow    net.Error
 	)
 	switch {
 	case errors.Is(cause, context.DeadlineExceeded):
 		return provider.NewFault(provider.ClassTotal, err)
 	case cause != nil:
-	case errors.As(err, &said) && said.Kind == app.Invalid:
-		return provider.NewFault(provider.ClassContent, err) // an address that may not be fetched
-	case errors.As(err, &slow) && slow.Timeout(), errors.As(err, &said) && said.Kind == app.Timeout:
+	case errors.As(err, &refused) && refused.Kind == app.Invalid:
+		return provider.NewFault(provider.ClassContent, err) // The address may not be fetched.
+	case errors.As(err, &slow) && slow.Timeout(), errors.As(err, &refused) && refused.Kind == app.Timeout:
 		return provider.NewFault(provider.ClassTotal, err)
 	}
 	return provider.FaultOf(w.ctx, err)
 }
 
-// fileReader is a file that is watched while it comes.
+// fileReader reads a file with an idle timer.
 type fileReader struct {
 	body  io.ReadCloser
 	watch *idleTimer

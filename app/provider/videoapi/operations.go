@@ -10,25 +10,25 @@ import (
 	"umg/app/provider"
 )
 
-// operations is the style of long-running operations: an operation has a name, and a finished one names the address of
-// its file. Nothing lists them, and they make no stills.
+// operationsProtocol is the protocol of long-running operations. An operation has a name, and a finished one has the address of its
+// file. It has no list, thumbnails or spritesheets.
+type operationsProtocol struct{}
+
 var operations = style{
-	root: "/models/{model}:predictLongRunning", create: createOperation, status: operationStatus, cancel: cancelOperation,
-	find: noOperations, read: readOperation, source: func(from Source) string { return from.URL }, file: operationFile,
-	codes: operationCodes,
+	protocol: operationsProtocol{}, root: "/models/{model}:predictLongRunning", codes: operationCodes,
 	messages: []messageStatus{
 		{"api key not valid", http.StatusUnauthorized}, {"api key expired", http.StatusUnauthorized},
 		{"location is not supported", http.StatusForbidden},
 	},
 }
 
-// operationCodes are the statuses that codes of errors stand for.
+// operationCodes has the statuses of codes of errors.
 var operationCodes = map[string]int{
 	// These codes are about the gateway's keys, regions and billing, never about a request.
 	"API_KEY_INVALID": http.StatusUnauthorized, "FAILED_PRECONDITION": http.StatusForbidden,
 }
 
-// operationPicture is the first frame of an order.
+// operationPicture is the first frame of a video.
 type operationPicture struct {
 	Data []byte `json:"bytesBase64Encoded"`
 	Type string `json:"mimeType"`
@@ -51,7 +51,7 @@ type operationParameters struct {
 	DurationSeconds int    `json:"durationSeconds"`
 }
 
-func createOperation(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
+func (operationsProtocol) create(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
 	instance := operationInstance{Prompt: o.Prompt}
 	if o.Image != nil {
 		instance.Image = &operationPicture{Data: o.Image.Data, Type: o.Image.Type}
@@ -70,7 +70,7 @@ func createOperation(root, model string, o CreateRequest, source string) (provid
 	return provider.Call{Method: http.MethodPost, Path: path, Payload: payload}, "", err
 }
 
-// escapePath writes a name with slashes as a path.
+// escapePath escapes a name with slashes for a path.
 func escapePath(name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
@@ -79,11 +79,11 @@ func escapePath(name string) string {
 	return strings.Join(parts, "/")
 }
 
-func operationStatus(_, id string) (provider.Call, string, bool) {
+func (operationsProtocol) status(_, id string) (provider.Call, string, bool) {
 	return provider.Call{Method: http.MethodGet, Path: "/" + escapePath(id)}, "", isPathID(id, true)
 }
 
-func cancelOperation(_, id string) (provider.Call, bool) {
+func (operationsProtocol) cancel(_, id string) (provider.Call, bool) {
 	if !isPathID(id, true) {
 		return provider.Call{}, false
 	}
@@ -92,16 +92,16 @@ func cancelOperation(_, id string) (provider.Call, bool) {
 	return provider.Call{Method: http.MethodPost, Path: "/" + escapePath(id) + ":cancel", Payload: payload}, true
 }
 
-func noOperations(string, CreateRequest) []lookup { return nil }
+func (operationsProtocol) source(from Source) string { return from.URL }
 
-func operationFile(_ string, t Task, v Variant) string {
+func (operationsProtocol) file(_ string, t Task, v Variant) string {
 	if v != Video {
 		return ""
 	}
 	return t.Files.Video
 }
 
-func readOperation(raw []byte, _ string) (Task, error) {
+func (operationsProtocol) read(raw []byte, _ string) (Task, error) {
 	m, err := parse(raw)
 	if err != nil {
 		return Task{}, err
@@ -127,8 +127,7 @@ func readOperation(raw []byte, _ string) (Task, error) {
 	return t, nil
 }
 
-// finishOperation reads the result of an operation in the forms that are in use. One without a video has failed: it
-// was filtered when it says so.
+// finishOperation reads the result of an operation, which has several forms. An operation without a video has failed, or was filtered.
 func finishOperation(t *Task, response members) {
 	result := response
 	if inner := response.object("generateVideoResponse"); inner != nil {

@@ -14,11 +14,10 @@ const (
 	idBytesMax   = 512
 	textBytesMax = 512 << 10
 	numberMax    = 1e15
-	millisMin    = 1e11 // times from here on are in milliseconds
+	millisMin    = 1e11 // Larger times are in milliseconds.
 )
 
-// members are the parts of a JSON object, read as leniently as can be: upstreams differ in how they write the same
-// thing, and what cannot be read counts as not said.
+// members are the members of a JSON object. Upstreams write the same value in several forms. A value in an unknown form counts as missing.
 type members map[string]jsontext.Value
 
 func lenient() json.Options {
@@ -37,7 +36,7 @@ func parse(raw []byte) (members, error) {
 	return m, nil
 }
 
-// text is a string, or a number as it is written.
+// text returns a string, or a number as it is written.
 func (m members) text(name string) string {
 	raw := m[name]
 	switch raw.Kind() {
@@ -53,7 +52,7 @@ func (m members) text(name string) string {
 	return ""
 }
 
-// number is a number, or a string that begins as one, such as "45%" and "8s".
+// number returns a number, or the number at the beginning of a string such as "45%" and "8s".
 func (m members) number(name string) (float64, bool) {
 	text := strings.TrimRight(strings.TrimSpace(m.text(name)), "%s ")
 	n, err := strconv.ParseFloat(text, 64)
@@ -63,7 +62,7 @@ func (m members) number(name string) (float64, bool) {
 	return n, true
 }
 
-// whole is the nearest whole number, or a stand-in where there is none.
+// whole returns the nearest integer, or none when there is no number.
 func (m members) whole(name string, none int) int {
 	n, ok := m.number(name)
 	if !ok || math.Abs(n) > math.MaxInt32 {
@@ -72,7 +71,7 @@ func (m members) whole(name string, none int) int {
 	return int(math.Round(n))
 }
 
-// percent is how far a render is, -1 where it is not said.
+// percent returns the progress of a task, or -1.
 func (m members) percent(names ...string) int {
 	for _, name := range names {
 		if n, ok := m.number(name); ok && math.Abs(n) <= math.MaxInt32 {
@@ -82,12 +81,12 @@ func (m members) percent(names ...string) int {
 	return -1
 }
 
-// boolean is a boolean in any spelling.
+// boolean returns a boolean, which may also be written as a string.
 func (m members) boolean(name string) bool {
 	return m[name].Kind() == 't' || m.text(name) == "true"
 }
 
-// timestamp is a time in seconds, in milliseconds or as text.
+// timestamp returns a time in seconds, in milliseconds or as text.
 func (m members) timestamp(names ...string) time.Time {
 	for _, name := range names {
 		if n, ok := m.number(name); ok && n > 0 {
@@ -103,7 +102,7 @@ func (m members) timestamp(names ...string) time.Time {
 	return time.Time{}
 }
 
-// object is a member that is an object, nil where it is none.
+// object returns a member that is an object, and nil for any other value.
 func (m members) object(name string) members {
 	if m[name].Kind() != '{' {
 		return nil
@@ -115,7 +114,7 @@ func (m members) object(name string) members {
 	return inner
 }
 
-// list are the objects of a member that is an array.
+// list returns the objects of a member that is an array.
 func (m members) list(name string) []members {
 	var raws []jsontext.Value
 	if m[name].Kind() != '[' || json.Unmarshal(m[name], &raws, lenient()) != nil {
@@ -133,7 +132,7 @@ func (m members) list(name string) []members {
 	return out
 }
 
-// texts are the strings of a member that is an array.
+// texts returns the strings of a member that is an array.
 func (m members) texts(name string) []string {
 	var raws []jsontext.Value
 	if m[name].Kind() != '[' || json.Unmarshal(m[name], &raws, lenient()) != nil {

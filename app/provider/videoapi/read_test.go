@@ -29,7 +29,7 @@ func checkReadings(t *testing.T, read func([]byte, string) (Task, error), kind s
 func TestVideosAreRead(t *testing.T) {
 	t.Parallel()
 	files := Files{Video: "video", Thumbnail: "thumbnail", Spritesheet: "spritesheet"}
-	checkReadings(t, readVideo, "", []said{
+	checkReadings(t, videosProtocol{}.read, "", []said{
 		{"as documented", `{"id":"video_68d7512d07848190b3e45da0ecbebcde004da08e1e0678d5","object":"video","created_at":1758941485,
 			"status":"queued","model":"sora-2-pro","progress":0,"seconds":"8","size":"1280x720"}`,
 			Task{ID: "video_68d7512d07848190b3e45da0ecbebcde004da08e1e0678d5", State: Waiting, Model: "sora-2-pro", Size: "1280x720", Seconds: 8,
@@ -64,7 +64,7 @@ func TestVideosAreRead(t *testing.T) {
 func TestOperationsAreRead(t *testing.T) {
 	t.Parallel()
 	const name = "models/veo-3.1-generate-preview/operations/abc123"
-	checkReadings(t, readOperation, "", []said{
+	checkReadings(t, operationsProtocol{}.read, "", []said{
 		{"new", `{"name":"` + name + `"}`, Task{ID: name, State: Running, Progress: -1}},
 		{"running", `{"name":"` + name + `","metadata":{"@type":"t","progressPercent":42,"createTime":"2026-11-23T09:00:00Z","stage":"draft"},"done":false}`,
 			Task{ID: name, State: Running, Progress: 42, CreatedAt: monday, Metadata: []byte(`{"createTime":"2026-11-23T09:00:00Z","stage":"draft"}`)}},
@@ -93,7 +93,7 @@ func TestOperationsAreRead(t *testing.T) {
 
 func TestTasksAreRead(t *testing.T) {
 	t.Parallel()
-	checkReadings(t, readTask, textTask, []said{
+	checkReadings(t, tasksProtocol{}.read, textTask, []said{
 		{"as documented", `{"code":0,"message":"SUCCEED","request_id":"c06","data":{"task_id":"867283741759111202","task_status":"submitted",
 			"task_info":{"external_task_id":"text_1"},"created_at":1774805076166,"updated_at":1774805076166}}`,
 			Task{ID: "text2video/867283741759111202", State: Waiting, Progress: -1, Reference: "text_1", CreatedAt: time.UnixMilli(1774805076166).UTC()}},

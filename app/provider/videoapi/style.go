@@ -11,36 +11,56 @@ import (
 	"umg/app/provider"
 )
 
-// style is how one kind of upstream is spoken to: plain functions that word requests and read answers. The client sends.
-// A kind is what a style must know of a task beside its answer.
-type style struct {
-	root     string // the root of its paths, unless the catalog has another
-	create   func(root, model string, o CreateRequest, source string) (call provider.Call, kind string, err error)
-	status   func(root, id string) (call provider.Call, kind string, ok bool)
-	cancel   func(root, id string) (call provider.Call, ok bool)
-	find     func(root string, o CreateRequest) []lookup
-	found    func(raw []byte, kind, model string, o CreateRequest) ([]Task, error)
-	read     func(raw []byte, kind string) (Task, error)
-	source   func(from Source) string                    // what a remix names, empty when the source does not say
-	assets   bool                                        // the style can name material assets
-	file     func(root string, t Task, v Variant) string // path or address, empty for a file it does not make
-	codes    map[string]int                              // statuses that codes in error bodies stand for
-	messages []messageStatus                             // statuses that messages of plain refusals stand for
+// protocol writes the requests and reads the answers of one kind of upstream. The kind of a task is what its protocol must know of the task
+// in addition to the answer.
+type protocol interface {
+	create(root, model string, o CreateRequest, source string) (call provider.Call, kind string, err error)
+	// status reports false for an id that is not one of the protocol.
+	status(root, id string) (call provider.Call, kind string, ok bool)
+	read(raw []byte, kind string) (Task, error)
+	// source returns how a remix names its source. It is empty when the source does not have that.
+	source(from Source) string
+	// file returns the path or the address of a file. It is empty for a file that the upstream does not make.
+	file(root string, t Task, v Variant) string
 }
 
-// lookup is one call that may tell what became of an order.
+// canceler is a protocol that can cancel tasks.
+type canceler interface {
+	// cancel reports false for a task that cannot be canceled.
+	cancel(root, id string) (call provider.Call, ok bool)
+}
+
+// finder is a protocol that can find the task of a request whose answer was lost.
+type finder interface {
+	// find returns the calls that may find the task of a request.
+	find(root string, o CreateRequest) []lookup
+	// found returns the tasks in the answer of a look-up that may be those of the request.
+	found(raw []byte, kind, model string, o CreateRequest) ([]Task, error)
+}
+
+// style is a protocol with its settings.
+type style struct {
+	protocol
+
+	root     string          // Root is the root of the paths, unless the catalog has another.
+	assets   bool            // The protocol can name assets.
+	codes    map[string]int  // Codes has the statuses of codes in error bodies.
+	messages []messageStatus // Messages has the statuses of messages of errors without a code.
+}
+
+// lookup is one call that may find a task.
 type lookup struct {
 	call provider.Call
 	kind string
 }
 
-// messageStatus is a status that a message stands for.
+// messageStatus is the status of errors with a text in their message.
 type messageStatus struct {
-	part   string // in lower case
+	part   string // Part is in lower case.
 	status int
 }
 
-// styles are all of them. A route of another style makes no videos.
+// styles has the styles that make videos.
 var styles = map[llm.Style]*style{
 	catalog.VideosStyle:     &videos,
 	catalog.OperationsStyle: &operations,
@@ -58,7 +78,7 @@ func videoStyle(r *catalog.Route) (*style, *provider.Fault) {
 
 func (s *style) rootOf(r *catalog.Route) string { return cmp.Or(r.Provider.Paths[r.Style], s.root) }
 
-// jsonBody makes a payload of a value. Room is what it is expected to take.
+// jsonBody writes a value as JSON into a payload. Room is the expected size.
 func jsonBody(value any, room int) (*provider.Payload, error) {
 	p := provider.NewPayload(room)
 	if err := json.MarshalWrite((*body)(p), value); err != nil {
@@ -68,7 +88,7 @@ func jsonBody(value any, room int) (*provider.Payload, error) {
 	return p, nil
 }
 
-// body appends what is written to a payload.
+// body is a writer that appends to a payload.
 type body provider.Payload
 
 func (b *body) Write(piece []byte) (int, error) {
@@ -76,7 +96,7 @@ func (b *body) Write(piece []byte) (int, error) {
 	return len(piece), nil
 }
 
-// bodyBytes is about what an order takes as JSON.
+// bodyBytes returns the expected size of a request as JSON.
 func bodyBytes(o CreateRequest) int {
 	room := len(o.Prompt) + len(o.Prompt)/8 + 1<<10
 	if o.Image != nil {
@@ -91,7 +111,7 @@ var aspectRatios = []struct {
 	name          string
 }{{16, 9, "16:9"}, {9, 16, "9:16"}, {1, 1, "1:1"}, {4, 3, "4:3"}, {3, 4, "3:4"}}
 
-// aspectRatio is the aspect ratio of an order. A size between two of them takes the wide or the tall one.
+// aspectRatio returns the aspect ratio of a request. Another ratio becomes the widest or the tallest one.
 func aspectRatio(o CreateRequest) string {
 	for _, s := range aspectRatios {
 		if o.Width*s.height == o.Height*s.width {
@@ -104,7 +124,7 @@ func aspectRatio(o CreateRequest) string {
 	return "9:16"
 }
 
-// isPathID reports whether an id can stand in a path. Only operations have slashes in theirs.
+// isPathID reports whether an id may be part of a path. Only ids of operations have slashes.
 func isPathID(id string, slashes bool) bool {
 	if id == "" || len(id) > idBytesMax {
 		return false

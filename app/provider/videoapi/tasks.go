@@ -11,29 +11,26 @@ import (
 	"umg/app/provider"
 )
 
-// The kinds of tasks, each with paths of its own. The id of a task is kind/id.
+// The kinds of tasks, which have paths of their own. The id of a task in the gateway is kind/id.
 const (
 	textTask   = "text2video"
 	imageTask  = "image2video"
 	extendTask = "video-extend"
 
-	standardSideMax = 960 // the shorter side of what the std mode makes
+	standardSideMax = 960 // The std mode makes no larger shorter side.
 )
 
 var taskKinds = []string{textTask, imageTask, extendTask}
 
-// tasks is the style of tasks that may call back: they are found again by the reference they were given, and cannot be
-// called off.
+// tasksProtocol is the protocol of tasks that may call back. A task can be found by its reference, and cannot be cancelled.
+type tasksProtocol struct{}
+
 var tasks = style{
-	root: "/videos", create: createTask, status: taskStatus, find: findTask, found: foundTask, read: readTask,
-	cancel: func(string, string) (provider.Call, bool) { return provider.Call{}, false },
-	source: taskSource, file: taskFile,
-	assets:   true,
-	codes:    taskCodes,
+	protocol: tasksProtocol{}, root: "/videos", assets: true, codes: taskCodes,
 	messages: []messageStatus{{"not found", http.StatusNotFound}, {"not exist", http.StatusNotFound}},
 }
 
-// taskCodes are the statuses that codes of errors stand for.
+// taskCodes has the statuses of codes of errors.
 var taskCodes = map[string]int{
 	"1000": http.StatusUnauthorized, "1001": http.StatusUnauthorized, "1002": http.StatusUnauthorized,
 	"1003": http.StatusUnauthorized, "1004": http.StatusUnauthorized,
@@ -45,7 +42,7 @@ var taskCodes = map[string]int{
 	"5000": http.StatusInternalServerError, "5001": http.StatusServiceUnavailable, "5002": http.StatusGatewayTimeout,
 }
 
-// taskStates are the words for states. All others are no verdict.
+// taskStates has the states by their words. A task with an unknown word is running.
 var taskStates = map[string]State{
 	"submitted": Waiting, "processing": Running, "succeed": Succeeded, "succeeded": Succeeded, "failed": Failed,
 }
@@ -71,7 +68,7 @@ type taskAsset struct {
 	Kind string `json:"type"`
 }
 
-func createTask(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
+func (tasksProtocol) create(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
 	kind := kindOf(o)
 	order := taskOrder{Prompt: o.Prompt, Callback: o.Callback, Reference: o.Reference}
 	if kind == extendTask {
@@ -102,15 +99,15 @@ func kindOf(o CreateRequest) string {
 	return textTask
 }
 
-func taskStatus(root, id string) (provider.Call, string, bool) {
+func (tasksProtocol) status(root, id string) (provider.Call, string, bool) {
 	kind, bare, _ := strings.Cut(id, "/")
 	ok := isPathID(bare, false) && slices.Contains(taskKinds, kind)
 	return provider.Call{Method: http.MethodGet, Path: root + "/" + kind + "/" + url.PathEscape(bare)}, kind, ok
 }
 
-// findTask asks for the reference under every kind, the order's own first: who looks for a lost order may not have its
-// picture or its source at hand.
-func findTask(root string, o CreateRequest) []lookup {
+// find looks for the reference under every kind, with that of the request first. A caller that looks for a lost task may not have its
+// image.
+func (tasksProtocol) find(root string, o CreateRequest) []lookup {
 	if !isPathID(o.Reference, false) {
 		return nil
 	}
@@ -127,8 +124,8 @@ func findTask(root string, o CreateRequest) []lookup {
 	return lookups
 }
 
-func foundTask(raw []byte, kind, _ string, o CreateRequest) ([]Task, error) {
-	t, err := readTask(raw, kind)
+func (p tasksProtocol) found(raw []byte, kind, _ string, o CreateRequest) ([]Task, error) {
+	t, err := p.read(raw, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -138,15 +135,15 @@ func foundTask(raw []byte, kind, _ string, o CreateRequest) ([]Task, error) {
 	return []Task{t}, nil
 }
 
-// taskSource is the id of the source's result, which is kept with the address of its file.
-func taskSource(from Source) string {
+// source returns the id of the result, which is stored with the address of its file.
+func (tasksProtocol) source(from Source) string {
 	if id, _, ok := strings.Cut(from.URL, " "); ok {
 		return id
 	}
 	return ""
 }
 
-func taskFile(_ string, t Task, v Variant) string {
+func (tasksProtocol) file(_ string, t Task, v Variant) string {
 	if v != Video {
 		return ""
 	}
@@ -156,7 +153,7 @@ func taskFile(_ string, t Task, v Variant) string {
 	return t.Files.Video
 }
 
-func readTask(raw []byte, kind string) (Task, error) {
+func (tasksProtocol) read(raw []byte, kind string) (Task, error) {
 	top, err := parse(raw)
 	if err != nil {
 		return Task{}, err
@@ -188,7 +185,7 @@ func readTask(raw []byte, kind string) (Task, error) {
 	return t, nil
 }
 
-// finish reads the first result of a task. One that is done but names no file is asked again later.
+// finish reads the first result of a task. A finished task without a file is an error, so that the caller asks again later.
 func (t *Task) finish(result members) error {
 	for _, film := range result.list("videos") {
 		address := film.text("url")

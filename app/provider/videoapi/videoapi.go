@@ -1,7 +1,6 @@
-// Package videoapi speaks to the upstreams that make videos, each kind in its own words: the videos style (POST /videos,
-// poll, download), the operations style (a long-running operation whose result holds a file address) and the tasks style
-// (a task that may call back). It knows their routes, status words, errors and downloads, and gives them one form. It
-// does not know jobs, money, storage or clients.
+// Package videoapi calls upstreams that make videos. It has one form for three styles: videos (POST /videos, poll, download),
+// operations (a long-running operation whose result has the address of a file) and tasks (a task that may call back). Client creates,
+// polls, finds and cancels videos, and downloads their files.
 package videoapi
 
 import (
@@ -11,45 +10,44 @@ import (
 	"time"
 )
 
-// CreateRequest is a video to make, in the gateway's words.
+// CreateRequest is a request for a video.
 type CreateRequest struct {
-	Reference     string // ours, unique; the id of the job
-	Model         string // the provider's name of the model
+	Reference     string // Reference is the unique id of the job.
+	Model         string // Model is the provider's name of the model.
 	Prompt        string
 	Width, Height int
 	Seconds       int
-	Image         *Image  // the first frame, nil for none
-	Source        *Source // the video to change, nil for a new one
-	Assets        []Asset // to make it with; only routes that carry them take such an order
-	Callback      string  // address the upstream may call when something changes, empty for none
+	Image         *Image  // Image is the first frame; nil for none.
+	Source        *Source // Source is the video to change; nil for a new one.
+	Assets        []Asset // Assets need a route for which TakesAssets is true.
+	Callback      string  // Callback is the address that the upstream may call on a change; empty for none.
 	EndUser       string
 	CreatedAt     time.Time
 }
 
-// Image is a picture that was checked: its bytes are of its type and have the measures of the order.
+// Image is an image that was checked: its data has its type, and the size of the request.
 type Image struct {
-	Type string // image/jpeg, image/png or image/webp
+	Type string // Type is image/jpeg, image/png or image/webp.
 	Data []byte
 }
 
-// Asset is an asset that the upstream keeps and makes the video with; see Carries.
+// Asset is an asset at the upstream that the video is made with.
 type Asset struct {
-	ID   string // the upstream's
-	Kind string // image, video or audio
+	ID   string // ID is that of the upstream.
+	Kind string // Kind is image, video or audio.
 }
 
-// Source is a finished video of the same provider. Styles that take an id use ID, those that take an address URL, those
-// that take bytes Open.
+// Source is a finished video of the same provider. The style decides which field it uses.
 type Source struct {
-	ID   string // the id of the upstream's task
-	URL  string // Files.Video of its task as it was said; the upstream is asked where it is empty
+	ID   string // ID is that of the upstream's task.
+	URL  string // URL is Files.Video of its task. When it is empty, Create asks the upstream.
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// State is what an upstream says of a render, in one set of words.
+// State is the state of a task.
 type State uint8
 
-// The states. Unknown words of an upstream are Running: they are no verdict.
+// The states. Unknown states of an upstream are Running.
 const (
 	Waiting State = iota
 	Running
@@ -57,39 +55,39 @@ const (
 	Failed
 )
 
-// Problem codes of failed renders.
+// The codes of failed tasks.
 const (
-	Moderated = "moderation_blocked"   // the upstream's guardrails refused the prompt, the image or the result
-	Broken    = "generation_failed"    // anything else
-	Cancelled = "generation_cancelled" // the upstream was asked to cancel the task
+	Moderated = "moderation_blocked"   // The upstream's guardrails refused the prompt, the image or the result.
+	Broken    = "generation_failed"    // The task failed for another reason.
+	Cancelled = "generation_cancelled" // The task was cancelled.
 )
 
-// Task is what the upstream said of a render.
+// Task is a task of an upstream.
 type Task struct {
 	ID       string
 	State    State
-	Progress int // percent as said, -1 when it says nothing; not to be trusted
+	Progress int // Progress is the upstream's percentage, which may be wrong; -1 when unknown.
 	Code     string
-	Message  string // with Failed: for the client
+	Message  string // Message is the reason of a failure, for the client.
 	Files    Files
-	Metadata json.RawMessage // what it says beside the result, an object of at most 16 KiB, nil for none
-	// What it says it was asked, for look-ups; zero values where it does not say.
+	Metadata json.RawMessage // Metadata is an object of at most 16 KiB with the unknown members; nil for none.
+	// These fields repeat the request, for look-ups. They are zero when the upstream does not repeat them.
 	Model, Prompt, Size, Reference string
 	Seconds                        int
 	CreatedAt                      time.Time
 }
 
-// Files says where the results are: addresses, or names only that style understands. It is kept with the job.
+// Files has the addresses of the results, or names in the form of the style. It is stored with the job.
 type Files struct {
 	Video       string `json:"video,omitempty"`
 	Thumbnail   string `json:"thumbnail,omitempty"`
 	Spritesheet string `json:"spritesheet,omitempty"`
 }
 
-// File is a result on its way: the caller reads it to the end and closes it.
+// File is a result that is being downloaded. The caller must close it.
 type File struct {
 	io.ReadCloser
 
-	Type string // the type in the upstream's words
-	Size int64  // -1 when it does not say
+	Type string // Type is the media type that the upstream names.
+	Size int64  // Size is -1 when unknown.
 }

@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	clockSkewMax  = time.Minute // how much earlier than ours the upstream's clock may say that a job was created
-	boundaryChars = 48          // characters of a hash
+	clockSkewMax  = time.Minute // The upstream's clock may be so much behind ours.
+	boundaryChars = 48          // The boundary is a part of a hash.
 )
 
-// videos is the style of POST /videos: jobs with ids, files below the job, and a list of the latest jobs.
+// videosProtocol is the protocol of POST /videos: jobs with ids, files below the job, and a list of the latest jobs.
+type videosProtocol struct{}
+
 var videos = style{
-	root: "/videos", create: createVideo, status: videoStatus, cancel: cancelVideo, find: findVideos, found: foundVideos,
-	read: readVideo, source: func(from Source) string { return from.ID }, file: videoFile,
-	codes: videoCodes,
+	protocol: videosProtocol{}, root: "/videos", codes: videoCodes,
 }
 
-// videoCodes are the statuses that codes of errors stand for.
+// videoCodes has the statuses of codes of errors.
 var videoCodes = map[string]int{
 	"invalid_api_key": http.StatusUnauthorized, "insufficient_quota": http.StatusPaymentRequired,
 	"billing_hard_limit_reached": http.StatusPaymentRequired, "account_deactivated": http.StatusForbidden,
 }
 
-// videoStates are the words for states. All others are no verdict.
+// videoStates has the states by their words. A job with an unknown word is running.
 var videoStates = map[string]State{
 	"queued": Waiting, "pending": Waiting, "in_progress": Running, "completed": Succeeded, "succeeded": Succeeded,
 	"failed": Failed, "cancelled": Failed, "canceled": Failed,
@@ -45,10 +45,10 @@ var videoVariants = map[Variant]string{Video: "video", Thumbnail: "thumbnail", S
 // imageNames are file names for the types of first frames.
 var imageNames = map[string]string{"image/jpeg": "frame.jpg", "image/png": "frame.png", "image/webp": "frame.webp"}
 
-func createVideo(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
+func (videosProtocol) create(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
 	call := provider.Call{Method: http.MethodPost, Path: root, Header: http.Header{}}
 	if o.Reference != "" {
-		// In small letters, so that the transport does not take the key for a leave to send the order twice.
+		// In lower case, the transport does not recognise the key. Otherwise it might send the request twice.
 		call.Header["idempotency-key"] = []string{o.Reference}
 	}
 	var err error
@@ -71,8 +71,8 @@ func createVideo(root, model string, o CreateRequest, source string) (provider.C
 	return call, "", err
 }
 
-// videoForm is an order with a first frame. Its boundary is made of the frame's hash, so that the same order has the
-// same bytes.
+// videoForm writes a request with a first frame. The boundary is made from the hash of the frame, so that the same request has the same
+// bytes.
 func videoForm(model string, o CreateRequest, header http.Header) (*provider.Payload, error) {
 	p := provider.NewPayload(len(o.Image.Data) + len(o.Prompt) + 2<<10)
 	form := multipart.NewWriter((*body)(p))
@@ -98,31 +98,32 @@ func videoForm(model string, o CreateRequest, header http.Header) (*provider.Pay
 
 func sizeOf(o CreateRequest) string { return strconv.Itoa(o.Width) + "x" + strconv.Itoa(o.Height) }
 
-func videoStatus(root, id string) (provider.Call, string, bool) {
+func (videosProtocol) status(root, id string) (provider.Call, string, bool) {
 	return provider.Call{Method: http.MethodGet, Path: root + "/" + url.PathEscape(id)}, "", isPathID(id, false)
 }
 
-func cancelVideo(root, id string) (provider.Call, bool) {
+func (videosProtocol) source(from Source) string { return from.ID }
+
+func (videosProtocol) cancel(root, id string) (provider.Call, bool) {
 	return provider.Call{Method: http.MethodDelete, Path: root + "/" + url.PathEscape(id)}, isPathID(id, false)
 }
 
-func videoFile(root string, t Task, v Variant) string {
+func (videosProtocol) file(root string, t Task, v Variant) string {
 	if !isPathID(t.ID, false) {
 		return ""
 	}
 	return root + "/" + url.PathEscape(t.ID) + "/content?variant=" + videoVariants[v]
 }
 
-// findVideos lists the latest jobs. They do not say whose they are, so an order is known by its looks alone, which
-// says nothing where a picture decides what the video looks like.
-func findVideos(root string, o CreateRequest) []lookup {
+// find lists the latest jobs. They have no reference, so found compares their parameters. That does not work for a request with an image.
+func (videosProtocol) find(root string, o CreateRequest) []lookup {
 	if o.Image != nil {
 		return nil
 	}
 	return []lookup{{call: provider.Call{Method: http.MethodGet, Path: root + "?limit=100&order=desc"}}}
 }
 
-func foundVideos(raw []byte, _, model string, o CreateRequest) ([]Task, error) {
+func (videosProtocol) found(raw []byte, _, model string, o CreateRequest) ([]Task, error) {
 	top, err := parse(raw)
 	if err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func foundVideos(raw []byte, _, model string, o CreateRequest) ([]Task, error) {
 		if err != nil || t.Prompt != o.Prompt || t.CreatedAt.Before(o.CreatedAt.Add(-clockSkewMax)) || m.text("remixed_from_video_id") != source {
 			continue
 		}
-		// A remix takes model, size and length from its source, whatever was ordered.
+		// A remix has the model, size and length of its source.
 		if o.Source != nil || t.Model == model && t.Size == sizeOf(o) && t.Seconds == o.Seconds {
 			out = append(out, t)
 		}
@@ -148,7 +149,7 @@ func foundVideos(raw []byte, _, model string, o CreateRequest) ([]Task, error) {
 	return out, nil
 }
 
-func readVideo(raw []byte, _ string) (Task, error) {
+func (videosProtocol) read(raw []byte, _ string) (Task, error) {
 	m, err := parse(raw)
 	if err != nil {
 		return Task{}, err

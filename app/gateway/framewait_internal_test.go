@@ -90,7 +90,7 @@ func quietCall(t *testing.T, client, upstream llm.Style, folded bool, content ti
 	context.AfterFunc(ctx, func() { _ = write.CloseWithError(cmp.Or(context.Cause(ctx), io.EOF)) })
 	a.cancel = cancel
 	a.deadlines.attempt(cancel, a.route.Timeouts.FirstByte, 0)
-	a.quiet = contentWait{since: time.Now()}
+	a.wait.contentSince = time.Now()
 	a.read(read)
 	return p, write
 }
