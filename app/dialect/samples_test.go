@@ -212,7 +212,7 @@ func allSaid(s sample, cut int) bool {
 	return false
 }
 
-func TestWhatNobodyKnowsSurvives(t *testing.T) {
+func TestUnknownMembersSurvive(t *testing.T) {
 	t.Parallel()
 	strange := map[llm.Style][2]string{ // frames, and where they go
 		llm.Messages: {"event: x_news\ndata: {\"type\":\"x_news\",\"n\":1.50,\"t\":\"\\u00e9 \\/ 🙂\"}\n\n", "event: content_block_stop"},

@@ -80,7 +80,7 @@ func TestAStreamEndsWhereTheCreditDoes(t *testing.T) {
 	})
 }
 
-func TestThoughtsThatNobodySawAreReservedForAtTheEnd(t *testing.T) {
+func TestThoughtsThatAreNotShownAreReservedForAtTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
 	b.fault("alpha", "usage=4000") // ten were shown

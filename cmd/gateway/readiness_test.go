@@ -51,17 +51,17 @@ var readinessOf = map[string]string{
 	"billing: postgres.StoreError":                       "no lease is valid",
 	"billing/usage: postgres.StoreError":                 "- reports only, see no lease is valid",
 
-	"app/admission.reason: full":     "all places are taken",
-	"app/admission.reason: memory":   "memory is full",
-	"app/admission.reason: late":     "- it lets a share of the paid calls in at any time",
-	"app/admission.reason: crowd":    "- one account has its share of the places",
-	"app/admission.reason: reasons":  "- it is the number of reasons",
-	"app/admission.refuse: computed": "- it renders the reasons above",
+	"app/admission.reason: placesFull":  "all places are taken",
+	"app/admission.reason: memory":      "memory is full",
+	"app/admission.reason: late":        "- it lets a share of the paid calls in at any time",
+	"app/admission.reason: accountFull": "- one account has its share of the places",
+	"app/admission.reason: reasons":     "- it is the number of reasons",
+	"app/admission.refuse: computed":    "- it renders the reasons above",
 
 	"app/admission.reason: bodies":        "- for a moment: a body comes within two minutes, and is let go when its provider answers",
 	"app/admission.reason: accountBodies": "- one account has its share of the bodies",
 
-	"app/server.sayWhenToRetry: computed": "- it says when to try again, and refuses nothing",
+	"app/server.sameOrigin: computed": "- it says when to try again, and refuses nothing",
 
 	"app/server.drain: shutting_down": "- the process ends, and /readyz has failed since the signal came",
 
@@ -69,7 +69,7 @@ var readinessOf = map[string]string{
 	// lease is valid.
 	"app/apikey.lastGood: app.ErrStore":        "- keys that were seen before are known; see no lease is valid",
 	"app/account: postgres.StoreError":         "- accounts and people only, see no lease is valid",
-	"app/traffic.read: app.ErrStore":           "- a page of operators",
+	"app/traffic.List: app.ErrStore":           "- a page of operators",
 	"app/apikey: postgres.StoreError":          "- keys in the console and the API for keys only, see no lease is valid",
 	"app/asset: postgres.StoreError":           "- assets only, see no lease is valid",
 	"app/audit: postgres.StoreError":           "- the history only, see no lease is valid",
@@ -93,7 +93,7 @@ var readinessOf = map[string]string{
 	"app/asset.take: overloaded":                      "- for a moment: sources are looked at a few at a time",
 	"app/console/page.StreamEvents: too_many_streams": "- one person's pages",
 	"app/gateway.errMemory: service_unavailable":      "- for a moment: large translated calls end within their limit",
-	"app/gateway.unrecorded: service_unavailable":     "- one answer is kept back; what lasts is seen at the next call",
+	"app/gateway.settle: service_unavailable":         "- one answer is kept back; what lasts is seen at the next call",
 	"app/gateway.Quote: service_unavailable":          "- a gateway without a ledger, which only tests have",
 	"app/idempotency.Prepare: service_unavailable":    "- one call took longer than its key is known",
 	"app/video.Follow: service_unavailable":           "- for a moment: those who follow videos leave",

@@ -15,7 +15,7 @@ import (
 
 // Ceilings of what is not yet gone. A ceiling is only ever lowered.
 const (
-	retiredWordsMax      = 146
+	retiredWordsMax      = 0
 	trailingFragmentsMax = 0
 	unclearMessagesMax   = 0
 )
