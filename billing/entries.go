@@ -69,7 +69,7 @@ type Reconciliation struct {
 	Entries app.Amount `db:"entries"`
 	Posted  app.Amount `db:"posted"`
 	Grants  app.Amount `db:"grants"`
-	At      time.Time
+	At      time.Time  `db:"at"`
 }
 
 // Exact reports whether all sums agree to the nano-dollar.

@@ -164,12 +164,13 @@ func (w *fieldWriter) addUnsupported(name string, member *jsontree.Value) {
 }
 
 func (w *fieldWriter) row(prefix, path, name string, member, in *jsontree.Value, required bool) {
-	shown := "`" + prefix + name + "`"
+	names := []string{"`" + prefix + name + "`"}
 	for i, p := range in.Get("properties").Items {
 		if p.GetString(jsonschema.KeywordSameAs) == name {
-			shown += " or `" + in.Get("properties").Names[i] + "`"
+			names = append(names, "`"+in.Get("properties").Names[i]+"`")
 		}
 	}
+	shown := strings.Join(names, " or ")
 	meaning := w.plain(member).GetString("description")
 	if d := member.GetString("description"); d != "" {
 		meaning = d

@@ -1,6 +1,7 @@
 package apikey
 
 import (
+	"cmp"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -194,26 +195,20 @@ func (spec *Spec) check(now time.Time) error {
 		return app.InvalidValue("error_mode", "The error mode is %s or %s.", Documented, Standard)
 	case spec.ExpiresAt != nil && (!spec.ExpiresAt.After(now) || spec.ExpiresAt.Year() > expiryYearMax):
 		return app.InvalidValue("expires_at", "The expiry must be in the future, and not after the year %d.", expiryYearMax)
-	case spec.Concurrency < 0 || spec.Concurrency > concurrencyMax:
-		return app.InvalidValue("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
-	case spec.RequestsPerMinute < 0 || spec.RequestsPerMinute > perMinuteMax:
-		return app.InvalidValue("requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", perMinuteMax)
-	case spec.TokensPerMinute < 0 || spec.TokensPerMinute > perMinuteMax:
-		return app.InvalidValue("tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", perMinuteMax)
 	}
-	if err := checkScopes(spec.Scopes); err != nil {
-		return err
+	for _, limit := range []struct {
+		field, text string
+		n, most     int64
+	}{
+		{"concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", int64(spec.Concurrency), concurrencyMax},
+		{"requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", spec.RequestsPerMinute, perMinuteMax},
+		{"tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", spec.TokensPerMinute, perMinuteMax},
+	} {
+		if limit.n < 0 || limit.n > limit.most {
+			return app.InvalidValue(limit.field, limit.text, limit.most)
+		}
 	}
-	if err := spec.checkAddresses(); err != nil {
-		return err
-	}
-	if err := spec.checkModels(); err != nil {
-		return err
-	}
-	if err := spec.checkAlerts(); err != nil {
-		return err
-	}
-	return checkBudget(spec.Budget)
+	return cmp.Or(checkScopes(spec.Scopes), spec.checkAddresses(), spec.checkModels(), spec.checkAlerts(), checkBudget(spec.Budget))
 }
 
 func (spec *Spec) checkModels() error {

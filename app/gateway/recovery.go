@@ -51,7 +51,7 @@ func (p *pipeline) releaseBody() {
 	}
 }
 
-// startRecovery begins to record the delivered answer, and returns a copy of the request to keep during the stream, so that another route can
+// startRecovery begins to record the delivered answer, and returns a copy of the request to keep, so that another route can
 // continue the answer. It returns nil when there is no such route or no memory. A stream of several choices cannot be continued,
 // since a route would not know which choice it continues.
 func (p *pipeline) startRecovery() []byte {

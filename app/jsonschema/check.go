@@ -215,10 +215,8 @@ func (c *checker) number(n *Schema, r *typeRule, raw []byte) *app.Error {
 	}
 	if r.literals != nil {
 		exact, _ := parseDecimal(raw)
-		for i := range r.literals {
-			if r.literals[i].kind == jsontext.KindNumber && r.literals[i].number.compare(exact) == 0 {
-				return nil
-			}
+		if slices.ContainsFunc(r.literals, func(l literal) bool { return l.kind == jsontext.KindNumber && l.number.compare(exact) == 0 }) {
+			return nil
 		}
 		return c.notListed(n, raw)
 	}

@@ -129,8 +129,8 @@ func (s *Service) Grant(ctx context.Context, tx *sqlx.Tx, p Person, ip string) (
 	if err != nil {
 		return Result{}, err
 	}
-	if refusal := s.policy.refuse(r, given); refusal != nil {
-		return Result{Refusal: refusal}, nil
+	if result := (Result{Refusal: s.policy.refuse(r, given)}); result.Refusal != nil {
+		return result, nil //nolint:nilerr // a refusal is a result of the request, not a failure of the database
 	}
 	g := billing.Grant{
 		AccountID: p.AccountID, Kind: billing.Trial, Amount: s.policy.Amount, Source: "trial:" + p.UserID, Reason: "trial credit",

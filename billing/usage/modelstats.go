@@ -47,8 +47,9 @@ type ModelHour struct {
 
 // ModelDay is the performance of a model on one day of UTC, over all accounts. Days without calls are left out.
 type ModelDay struct {
-	Day              time.Time `db:"day"`
-	Answered, Failed int64
+	Day      time.Time `db:"day"`
+	Answered int64     `db:"answered"`
+	Failed   int64     `db:"failed"`
 }
 
 // UpdateModelStats adds up the performance of models since the last pass, minute by minute. Any number of replicas may run it; a lock

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -167,20 +168,8 @@ func (c *Config) AfterApply() error {
 	if err := refuseUnknownVariables(os.Environ()); err != nil {
 		return err
 	}
-	for name, address := range map[string]string{"--listen": c.Listen, "--ops-listen": c.OpsListen} {
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return fmt.Errorf("%s: %q is not HOST:PORT", name, address)
-		}
-	}
-	for _, cidr := range c.TrustedProxies {
-		if _, err := netip.ParsePrefix(cidr); err != nil {
-			return fmt.Errorf("--trusted-proxies: %q is not a network such as 10.0.0.0/8", cidr)
-		}
-	}
-	for _, address := range c.EgressAllow {
-		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
-			return fmt.Errorf("--egress-allow: %q is not HOST:PORT", address)
-		}
+	if err := c.checkAddresses(); err != nil {
+		return err
 	}
 	for _, rule := range []struct {
 		broken  bool
@@ -213,15 +202,35 @@ func (c *Config) AfterApply() error {
 			return fmt.Errorf("%s must not be negative", flag)
 		}
 	}
-	if c.SMTP != "" {
-		if _, err := mail.ParseSMTP(c.SMTP); err != nil {
-			return err
+	return cmp.Or(c.checkSMTP(), c.checkTelemetry(), c.checkBaseURL())
+}
+
+// checkAddresses checks the addresses and networks of the configuration.
+func (c *Config) checkAddresses() error {
+	for name, address := range map[string]string{"--listen": c.Listen, "--ops-listen": c.OpsListen} {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return fmt.Errorf("%s: %q is not HOST:PORT", name, address)
 		}
 	}
-	if err := c.telemetryFlags.check(); err != nil {
-		return err
+	for _, cidr := range c.TrustedProxies {
+		if _, err := netip.ParsePrefix(cidr); err != nil {
+			return fmt.Errorf("--trusted-proxies: %q is not a network such as 10.0.0.0/8", cidr)
+		}
 	}
-	return c.checkBaseURL()
+	for _, address := range c.EgressAllow {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			return fmt.Errorf("--egress-allow: %q is not HOST:PORT", address)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkSMTP() error {
+	if c.SMTP == "" {
+		return nil
+	}
+	_, err := mail.ParseSMTP(c.SMTP)
+	return err
 }
 
 func isSecretKey(text string) bool {
@@ -229,7 +238,7 @@ func isSecretKey(text string) bool {
 	return err == nil && len(key) == secretKeyBytes
 }
 
-func (f *telemetryFlags) check() error {
+func (f *telemetryFlags) checkTelemetry() error {
 	for name, address := range map[string]string{"--otlp-endpoint": f.OTLPEndpoint, "--otlp-traces-endpoint": f.OTLPTraces} {
 		u, err := url.Parse(address)
 		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {

@@ -133,12 +133,12 @@ func TestWhereTracesGo(t *testing.T) {
 		"switched off":  {telemetryFlags{OTLPEndpoint: "http://collector:4318"}, "true", ""},
 	} {
 		t.Setenv("OTEL_SDK_DISABLED", c.off)
-		if got := c.flags.address(); got != c.want || c.flags.check() != nil {
-			t.Errorf("%s: %q, %v", name, got, c.flags.check())
+		if got := c.flags.address(); got != c.want || c.flags.checkTelemetry() != nil {
+			t.Errorf("%s: %q, %v", name, got, c.flags.checkTelemetry())
 		}
 	}
 	for _, wrong := range []string{"collector:4318", "grpc://collector:4317", "http://"} {
-		if (&telemetryFlags{OTLPEndpoint: wrong}).check() == nil {
+		if (&telemetryFlags{OTLPEndpoint: wrong}).checkTelemetry() == nil {
 			t.Errorf("%q is taken", wrong)
 		}
 	}

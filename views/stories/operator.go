@@ -1,6 +1,8 @@
 package stories
 
 import (
+	"net/http"
+
 	"slices"
 	"strings"
 	"time"
@@ -20,12 +22,12 @@ const (
 func operators(s *views.Shell) { s.Viewer.Operator = true }
 
 // operatorStory is a page for operators.
-func operatorStory(name, title string, status int, path string, draw func(views.Shell) templ.Component) Story {
-	return Story{Name: name, Group: "Operator", Title: title, Status: status, Path: path, Adjust: operators, View: draw}
+func operatorStory(name, title, path string, draw func(views.Shell) templ.Component) Story {
+	return Story{Name: name, Group: "Operator", Title: title, Status: http.StatusOK, Path: path, Adjust: operators, View: draw}
 }
 
 func trafficStory(name, title string, change func(*operatorpages.Traffic)) Story {
-	return operatorStory(name, title, 200, "/console/operator", view(operatorpages.TrafficPage, exampleTraffic, change))
+	return operatorStory(name, title, "/console/operator", view(operatorpages.TrafficPage, exampleTraffic, change))
 }
 
 func operatorPages() []Story {

@@ -39,7 +39,7 @@ func trafficAsks() []Story {
 
 func metricPages() []Story {
 	story := func(name, title string, change func(*operatorpages.Metrics)) Story {
-		return operatorStory(name, title, 200, "/console/operator/metrics", view(operatorpages.MetricsPage, exampleMetrics, change))
+		return operatorStory(name, title, "/console/operator/metrics", view(operatorpages.MetricsPage, exampleMetrics, change))
 	}
 	return []Story{
 		story("operator-metrics", "Metrics of a busy hour", func(*operatorpages.Metrics) {}),

@@ -16,7 +16,7 @@ const storyAccount = "acct_01kb4a6zt4h2s8j5y7r3w9mvaq"
 
 func queuePages() []Story {
 	story := func(name, title string, change func(*operatorpages.Queues)) Story {
-		return operatorStory(name, title, 200, "/console/operator/queues", view(operatorpages.QueuesPage, exampleQueues, change))
+		return operatorStory(name, title, "/console/operator/queues", view(operatorpages.QueuesPage, exampleQueues, change))
 	}
 	return []Story{
 		story("operator-queues", "Queues, all in time", func(*operatorpages.Queues) {}),
@@ -109,7 +109,7 @@ func lateQueues(q *operatorpages.Queues) {
 
 func trialPages() []Story {
 	story := func(name, title string, change func(*operatorpages.Trials)) Story {
-		return operatorStory(name, title, 200, "/console/operator/trials", view(operatorpages.TrialsPage, exampleTrials, change))
+		return operatorStory(name, title, "/console/operator/trials", view(operatorpages.TrialsPage, exampleTrials, change))
 	}
 	none := func(t *operatorpages.Trials) {
 		t.Given, t.Count, t.Places, t.Codes = 0, 0, nil, nil

@@ -123,18 +123,7 @@ func (d *requestDecoder) part(w *part, at string) (llm.Part, error) {
 	case w.Type == "input_audio" && w.InputAudio != nil:
 		p.Kind, p.Media = llm.Audio, llm.Media{Type: "audio/" + w.InputAudio.Format, Data: w.InputAudio.Data}
 	case w.Type == "file" && w.File != nil:
-		p.Kind = llm.File
-		switch f := w.File; {
-		case f.FileID != "":
-			p.Media.FileID = f.FileID
-		case strings.HasPrefix(f.FileData, "data:"):
-			p.Media = decodeURL(f.FileData)
-		default:
-			if p.Media.Data = f.FileData; strings.HasSuffix(strings.ToLower(f.Filename), ".pdf") {
-				p.Media.Type = "application/pdf"
-			}
-		}
-		p.Media.Name = w.File.Filename
+		p.Kind, p.Media = llm.File, fileMedia(w.File.FileID, w.File.FileData, w.File.Filename)
 	case w.Type == "text" || w.Type == "image_url" || w.Type == "input_audio" || w.Type == "file":
 		return p, wrong(at+"."+w.Type, "%s.%s is required.", at, w.Type)
 	default:
@@ -142,6 +131,22 @@ func (d *requestDecoder) part(w *part, at string) (llm.Part, error) {
 			"%s.type %q cannot be carried to the provider of this model, because it knows text, image_url, input_audio and file only.", at, w.Type)
 	}
 	return p, nil
+}
+
+// fileMedia is a file by its id or its data. Data without a media type is a PDF if the name of the file says so.
+func fileMedia(id, data, name string) llm.Media {
+	m := llm.Media{FileID: id}
+	switch {
+	case id != "":
+	case strings.HasPrefix(data, "data:"):
+		m = decodeURL(data)
+	default:
+		if m.Data = data; strings.HasSuffix(strings.ToLower(name), ".pdf") {
+			m.Type = "application/pdf"
+		}
+	}
+	m.Name = name
+	return m
 }
 
 // decodeURL reads an address or a data URL.
@@ -201,6 +206,17 @@ func (d *requestDecoder) assistantParts(m *message, at string) ([]llm.Part, erro
 	if len(parts) == 0 && m.Content.isSet {
 		parts = []llm.Part{llm.TextPart("", at+".content")}
 	}
+	d.rememberCalls(parts)
+	for i := range m.Content.parts {
+		if err := d.dropUnknown(m.Content.parts[i].Unknown, ""); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// rememberCalls keeps the tool calls of a message by their ids, for their results.
+func (d *requestDecoder) rememberCalls(parts []llm.Part) {
 	for i := range parts {
 		if c := &parts[i].Call; parts[i].Kind == llm.Call {
 			c.ID = llm.OriginalID(c.ID)
@@ -210,12 +226,6 @@ func (d *requestDecoder) assistantParts(m *message, at string) ([]llm.Part, erro
 			d.calls[c.ID] = *c
 		}
 	}
-	for i := range m.Content.parts {
-		if err := d.dropUnknown(m.Content.parts[i].Unknown, ""); err != nil {
-			return nil, err
-		}
-	}
-	return parts, nil
 }
 
 // noteDuplicateIDs notes the calls of a message that share an id in the request. Their results come in the same order.

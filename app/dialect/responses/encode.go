@@ -32,7 +32,8 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 		dst = textMember(dst, "instructions", text)
 		turns = turns[1:]
 	}
-	w := inputWriter{dst: append(key(dst, "input"), '[')}
+	dst = append(key(dst, "input"), '[')
+	w := inputWriter{dst: dst}
 	for i := range turns {
 		w.turn(&turns[i])
 	}

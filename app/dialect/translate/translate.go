@@ -87,15 +87,20 @@ func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, out
 			t.wrapFreeText()
 		}
 		if upstream.Style == llm.Responses {
-			// In the responses style strict makes every parameter required and is the default. In the other styles it is not.
-			for i := range reduced.Tools {
-				if tool := &reduced.Tools[i]; tool.Strict == nil && !tool.Custom {
-					tool.Strict = new(bool)
-				}
-			}
+			unsetStrict(reduced.Tools)
 		}
 	}
 	return &Exchange{client: client, upstream: upstream, t: t}, nil
+}
+
+// unsetStrict states that tools are not strict where the request says nothing. In the responses style strict makes every parameter
+// required and is the default, and in the other styles it is not.
+func unsetStrict(tools []llm.Tool) {
+	for i := range tools {
+		if tool := &tools[i]; tool.Strict == nil && !tool.Custom {
+			tool.Strict = new(bool)
+		}
+	}
 }
 
 // asksForThinking reports whether a request asks for reasoning.

@@ -34,22 +34,7 @@ func words(t *rapid.T, label string) string {
 func drawRequest(t *rapid.T, traits *llm.Traits, o *Options) *llm.Request {
 	has := func(f llm.Feature) bool { return traits.Fields[f] != "" && maybe(t, "feature "+strconv.Itoa(int(f))) }
 	r := &llm.Request{Model: "upstream-model", Stream: maybe(t, "stream")}
-	s := &r.Sampling
-	if maybe(t, "temperature") {
-		s.Temperature = pick(t, "temperature", numbers)
-	}
-	if maybe(t, "top_p") {
-		s.TopP = pick(t, "top_p", numbers)
-	}
-	if has(llm.FeatureTopK) {
-		s.TopK = pick(t, "top_k", counts)
-	}
-	if has(llm.FeatureSeed) {
-		s.Seed = pick(t, "seed", seeds)
-	}
-	if has(llm.FeaturePenalties) {
-		s.PresencePenalty, s.FrequencyPenalty = pick(t, "presence", numbers), pick(t, "frequency", numbers)
-	}
+	drawSampling(t, &r.Sampling, has)
 	if maybe(t, "max") {
 		r.MaxOutput = rapid.Int64Range(100_000, 200_000).Draw(t, "max output")
 	}
@@ -85,6 +70,24 @@ func drawRequest(t *rapid.T, traits *llm.Traits, o *Options) *llm.Request {
 	}
 	drawTurns(t, r, traits, o)
 	return r
+}
+
+func drawSampling(t *rapid.T, s *llm.Sampling, has func(llm.Feature) bool) {
+	if maybe(t, "temperature") {
+		s.Temperature = pick(t, "temperature", numbers)
+	}
+	if maybe(t, "top_p") {
+		s.TopP = pick(t, "top_p", numbers)
+	}
+	if has(llm.FeatureTopK) {
+		s.TopK = pick(t, "top_k", counts)
+	}
+	if has(llm.FeatureSeed) {
+		s.Seed = pick(t, "seed", seeds)
+	}
+	if has(llm.FeaturePenalties) {
+		s.PresencePenalty, s.FrequencyPenalty = pick(t, "presence", numbers), pick(t, "frequency", numbers)
+	}
 }
 
 func drawFlag(t *rapid.T, label string) *bool {
