@@ -30,7 +30,7 @@ func TestOperatorsMakeACodeOnceAndEndIt(t *testing.T) {
 	k := withOperators(t)
 	p := k.operator("ann@example.com")
 	const codes = "/console/operator/trials/codes"
-	shows(t, p.see("/console/operator/trials"), http.StatusOK, "No code gives credit now", "--trial-credit", "$5.00", "Everybody who signs up, at once")
+	shows(t, p.see("/console/operator/trials"), http.StatusOK, "No code gives credit now", "--trial-credit", "$5.00", "Everyone who signs up, at once")
 	shown := p.see(codes + "/new")
 	proposed := codeMade.FindStringSubmatch(shown.body)
 	if proposed == nil {

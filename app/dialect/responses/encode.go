@@ -37,7 +37,8 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	for i := range turns {
 		w.turn(&turns[i])
 	}
-	dst = append(w.dst, ']')
+	dst = w.dst
+	dst = append(dst, ']')
 	if len(r.Tools) > 0 {
 		dst = appendTools(key(dst, "tools"), r.Tools)
 	}
