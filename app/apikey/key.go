@@ -201,8 +201,14 @@ func (spec *Spec) check(now time.Time) error {
 		n, most     int64
 	}{
 		{"concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", int64(spec.Concurrency), concurrencyMax},
-		{"requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", spec.RequestsPerMinute, perMinuteMax},
-		{"tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", spec.TokensPerMinute, perMinuteMax},
+		{
+			"requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.",
+			spec.RequestsPerMinute, perMinuteMax,
+		},
+		{
+			"tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.",
+			spec.TokensPerMinute, perMinuteMax,
+		},
 	} {
 		if limit.n < 0 || limit.n > limit.most {
 			return app.InvalidValue(limit.field, limit.text, limit.most)

@@ -15,8 +15,8 @@ const (
 	structFieldsMax     = 25
 	largeStructsMax     = 0
 	readmeLinesMax      = 200
-	oneCallerMax        = 839
-	handWrittenLinesMax = 158_600
+	oneCallerMax        = 842
+	handWrittenLinesMax = 158_650
 )
 
 // TestStructsAreSmall finds structs with too many fields. structs.txt names those that are a row of a table or an object of an API,

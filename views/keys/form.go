@@ -161,7 +161,8 @@ func plainCount(n int64) string {
 // folded reports whether something is filled in, or wrong, in the part of the form that is closed at first.
 func (f Form) folded() bool {
 	hasError := slices.ContainsFunc(f.foldedErrors(), func(text *string) bool { return *text != "" })
-	return f.Limits.Requests+f.Limits.Tokens+f.Limits.Concurrency+strings.TrimSpace(f.Networks.Lines) != "" || hasError || len(f.Models) > 0 || f.LogContent || f.Strict || (f.Expiry.Choice != ExpiryNever && f.Expiry.Choice != "") ||
+	return f.Limits.Requests+f.Limits.Tokens+f.Limits.Concurrency+strings.TrimSpace(f.Networks.Lines) != "" || hasError ||
+		len(f.Models) > 0 || f.LogContent || f.Strict || (f.Expiry.Choice != ExpiryNever && f.Expiry.Choice != "") ||
 		f.Networks.Added || f.scopesMissing()
 }
 
