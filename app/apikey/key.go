@@ -200,7 +200,10 @@ func (spec *Spec) check(now time.Time) error {
 		field, text string
 		n, most     int64
 	}{
-		{"concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", int64(spec.Concurrency), concurrencyMax},
+		{
+			"concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.",
+			int64(spec.Concurrency), concurrencyMax,
+		},
 		{
 			"requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.",
 			spec.RequestsPerMinute, perMinuteMax,
