@@ -16,7 +16,10 @@ func TestSDKModelLists(t *testing.T) {
 	t.Parallel()
 	node := harness.NodeProgram(t)
 	harness.RequireNodeClients(t)
-	c := harness.SharedDemo(t).NewCustomer(t, "lists")
+	// Other tests add their models to the same catalog, which must not happen between the two lists.
+	g := harness.SharedDemo(t)
+	sdkModelsOnce.Do(func() { addSDKModels(t, g) })
+	c := g.NewCustomer(t, "lists")
 	var want struct{ messages, native []string }
 	var model struct {
 		ID, Name      string
