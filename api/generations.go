@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/apikey"
+	"umg/app/meter"
 	"umg/app/ratelimit"
 	"umg/billing"
 	"umg/billing/usage"
@@ -97,9 +98,9 @@ func (a *API) getGeneration(x *call) error {
 		ID: r.RequestID, TotalCost: r.Cost, Usage: r.Cost, CreatedAt: r.StartedAt.UTC().Format(time.RFC3339Nano), Model: r.Model,
 		ProviderName: r.Provider, Streamed: r.Streamed, FinishReason: r.FinishReason,
 		Latency: r.FirstByte.Microseconds() / microsPerMilli, GenerationTime: r.Duration.Microseconds() / microsPerMilli,
-		Prompt:     u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
-		Completion: u[billing.OutputTokens] + u[billing.ReasoningTokens], Reasoning: u[billing.ReasoningTokens],
-		Cached: u[billing.CacheReadTokens], CacheCreation: u[billing.CacheWriteTokens], Responses: responsesOf(r.Trail),
+		Prompt:     u[meter.InputTokens] + u[meter.CacheReadTokens] + u[meter.CacheWriteTokens],
+		Completion: u[meter.OutputTokens] + u[meter.ReasoningTokens], Reasoning: u[meter.ReasoningTokens],
+		Cached: u[meter.CacheReadTokens], CacheCreation: u[meter.CacheWriteTokens], Responses: responsesOf(r.Trail),
 	}})
 }
 

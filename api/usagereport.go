@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/billing"
+	"umg/app/meter"
 	"umg/billing/usage"
 )
 
@@ -32,10 +32,10 @@ type usageFigures struct {
 
 func figuresOf(l usage.Line) usageFigures {
 	return usageFigures{
-		Requests: l.Requests, FailedRequests: l.Failed, StreamedRequests: l.Streamed, InputTokens: l.Usage[billing.InputTokens],
-		CacheReadTokens: l.Usage[billing.CacheReadTokens], CacheWriteTokens: l.Usage[billing.CacheWriteTokens],
-		OutputTokens: l.Usage[billing.OutputTokens], ReasoningTokens: l.Usage[billing.ReasoningTokens],
-		Images: l.Usage[billing.Images], Milliseconds: l.Usage[billing.Seconds], Characters: l.Usage[billing.Characters], Cost: l.Cost,
+		Requests: l.Requests, FailedRequests: l.Failed, StreamedRequests: l.Streamed, InputTokens: l.Usage[meter.InputTokens],
+		CacheReadTokens: l.Usage[meter.CacheReadTokens], CacheWriteTokens: l.Usage[meter.CacheWriteTokens],
+		OutputTokens: l.Usage[meter.OutputTokens], ReasoningTokens: l.Usage[meter.ReasoningTokens],
+		Images: l.Usage[meter.Images], Milliseconds: l.Usage[meter.Seconds], Characters: l.Usage[meter.Characters], Cost: l.Cost,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/app/postgres"
 	"umg/billing"
 
@@ -51,7 +52,7 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 	want := billing.UsageRecord{
 		RequestID: hold.ID, AccountID: account, KeyID: "key_1", Model: "aurora-small", Provider: "p1", UpstreamModel: "up-1",
 		Style: "chat", RateCardID: "rc_1", EndUser: "ü-user", FinishReason: "stop", ErrorCode: "none", Streamed: true, Estimated: true,
-		Outcome: "client_left", Reason: "client_left", Usage: billing.Usage{1, 2, 3, 4, 5, 6, 7, 8, 9}, Attempts: 2,
+		Outcome: "client_left", Reason: "client_left", Usage: meter.Counts{1, 2, 3, 4, 5, 6, 7, 8, 9}, Attempts: 2,
 		StartedAt: time.Date(2026, 11, 21, 4, 5, 6, 789_000, time.UTC), FirstByte: 1234 * time.Microsecond, Duration: 5 * time.Second,
 		Trail: billing.RequestTiming{
 			Door: time.Millisecond, Body: 2 * time.Millisecond, Checked: 3 * time.Millisecond, Admitted: 4 * time.Millisecond,
@@ -210,7 +211,7 @@ func TestSettleAcceptsWhateverPeopleAndUpstreamsWrite(t *testing.T) {
 		r := billing.UsageRecord{
 			RequestID: hold.ID, KeyID: text, Model: text, Provider: text, UpstreamModel: text, Style: text, RateCardID: text, EndUser: text,
 			FinishReason: text, ErrorCode: text, Outcome: text, Attempts: -1, FirstByte: -time.Second, Duration: -time.Second,
-			Usage: billing.Usage{-5}, StartedAt: time.Time{},
+			Usage: meter.Counts{-5}, StartedAt: time.Time{},
 		}
 		if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: 1, Record: r}); err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -222,7 +223,7 @@ func TestSettleAcceptsWhateverPeopleAndUpstreamsWrite(t *testing.T) {
 		t.Fatalf("%d requests, %v", len(requests), err)
 	}
 	for _, r := range requests {
-		if len(r.EndUser) > 512 || r.Usage[billing.InputTokens] != 0 || r.Duration != 0 || time.Since(r.StartedAt) > time.Minute {
+		if len(r.EndUser) > 512 || r.Usage[meter.InputTokens] != 0 || r.Duration != 0 || time.Since(r.StartedAt) > time.Minute {
 			t.Errorf("kept %+v", r)
 		}
 	}

@@ -7,78 +7,31 @@ import (
 	"math/bits"
 
 	"umg/app"
+	"umg/app/meter"
 )
 
-// These bounds keep every product and sum within 128 bits: nine lines of at most 2^31 × 10^15 × 10^6 < 2^101 each.
+// These bounds keep every product and sum within 128 bits: a line is at most 2^31 × unitPriceMax < 2^102, and a usage has fewer than
+// 2^7 lines.
 const (
 	priceNanosMax = 1_000_000_000_000_000 // This is a million dollars per Per.
 	quantityMax   = 1 << 31
 	perMax        = 1_000_000
 )
 
-// Meter is something a call consumes and a rate card may price.
-type Meter uint8
-
-// These are the meters of a call. Tokens are disjoint: input excludes tokens read from or written to a cache, and output
-// excludes reasoning. Seconds are counted in milliseconds, so a price per second is a rate per 1,000.
-const (
-	InputTokens Meter = iota
-	CacheReadTokens
-	CacheWriteTokens
-	OutputTokens
-	ReasoningTokens
-	Images
-	Seconds
-	Characters
-	Requests
-	MeterCount // MeterCount is the number of meters and not a meter itself.
-)
-
-var meterNames = [MeterCount]string{
-	"input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
-	"images", "seconds", "characters", "requests",
-}
-
-// String is the meter's name in the catalog, in tables and in the API.
-func (m Meter) String() string {
-	if m >= MeterCount {
-		return fmt.Sprintf("meter(%d)", uint8(m))
-	}
-	return meterNames[m]
-}
-
-// ParseMeter finds a meter by its name.
-func ParseMeter(name string) (Meter, error) {
-	for m, known := range meterNames {
-		if name == known {
-			return Meter(m), nil
-		}
-	}
-	return 0, fmt.Errorf("%q is not a meter; meters are %v", name, meterNames)
-}
-
-// Usage is the meter readings of one call.
-type Usage [MeterCount]int64
-
-// Rate is the price of a quantity of a meter: {InputTokens, 150_000_000, 1_000_000} is $0.15 per million input tokens.
+// Rate is the price of a quantity of a meter: {meter.InputTokens, 150_000_000, 1_000_000} is $0.15 per million input tokens.
 type Rate struct {
-	Meter  Meter
+	Meter  meter.Meter
 	Amount app.Amount
 	Per    int64 // Per is 1, 1,000, 1,000,000 or another divisor of a million.
 }
 
-// RateCard is one version of a model's prices. A meter without a rate is free, except that cached input falls back to
-// the rate of input and reasoning to that of output.
+// RateCard is one version of a model's prices. A meter without a rate has the price of the meter that its row of the table of meters
+// names, and is free when that has none either.
 type RateCard struct {
 	ID    string
 	Rates []Rate
-}
-
-// fallbacks maps a meter without its own rate to the meter whose rate prices it.
-var fallbacks = [...]struct{ meter, priced Meter }{
-	{CacheReadTokens, InputTokens},
-	{CacheWriteTokens, InputTokens},
-	{ReasoningTokens, OutputTokens},
+	// Conditions change the prices of some calls, in this order.
+	Conditions []Condition
 }
 
 // These errors of prices and quantities mean a broken catalog or a broken count, never a caller's mistake.
@@ -87,25 +40,28 @@ var (
 	errOverflow = errors.New("billing: the cost is more than an amount can hold")
 )
 
-// Rate returns the rate that prices a meter, fallbacks included, and whether there is one.
-func (c RateCard) Rate(m Meter) (Rate, bool) {
-	for _, r := range c.Rates {
-		if r.Meter == m {
-			return r, true
-		}
-	}
-	for _, f := range fallbacks {
-		if f.meter == m {
-			r, ok := c.Rate(f.priced)
-			r.Meter = m
-			return r, ok
-		}
-	}
-	return Rate{}, false
+// Rate returns the rate that prices a meter in a call to which no condition applies, and whether there is one. The rate of a meter
+// that shares the price of another has the meter that was asked for.
+func (c *RateCard) Rate(m meter.Meter) (Rate, bool) {
+	return rateOf(c.Rates, m)
 }
 
-// Exceeds reports whether the card prices any meter higher than the other card does.
-func (c RateCard) Exceeds(other RateCard, meters ...Meter) bool {
+func rateOf(rates []Rate, m meter.Meter) (Rate, bool) {
+	for asked := m; ; m = m.Info().PricedAs {
+		for _, r := range rates {
+			if r.Meter == m {
+				r.Meter = asked
+				return r, true
+			}
+		}
+		if m.Info().PricedAs == m {
+			return Rate{}, false
+		}
+	}
+}
+
+// Exceeds reports whether the card prices any of the meters higher than the other card does, in calls to which no condition applies.
+func (c *RateCard) Exceeds(other *RateCard, meters ...meter.Meter) bool {
 	for _, m := range meters {
 		rate, priced := c.Rate(m)
 		if !priced || rate.Amount == 0 {
@@ -121,12 +77,19 @@ func (c RateCard) Exceeds(other RateCard, meters ...Meter) bool {
 
 // Check returns what is wrong with a rate card, or nil. A card that passes prices every usage within bounds, apart from costs
 // beyond nine billion dollars.
-func (c RateCard) Check() error {
+func (c *RateCard) Check() error {
 	if len(c.Rates) == 0 {
 		return errors.New("a rate card needs at least one rate")
 	}
-	var seen [MeterCount]bool
-	for _, r := range c.Rates {
+	if err := checkRates(c.Rates); err != nil {
+		return err
+	}
+	return c.checkConditions()
+}
+
+func checkRates(rates []Rate) error {
+	var seen [meter.Count]bool
+	for _, r := range rates {
 		if err := r.check(); err != nil {
 			return err
 		}
@@ -140,7 +103,7 @@ func (c RateCard) Check() error {
 
 func (r Rate) check() error {
 	switch {
-	case r.Meter >= MeterCount:
+	case r.Meter >= meter.Count:
 		return fmt.Errorf("%s is not a meter", r.Meter)
 	case r.Amount < 0 || r.Amount > priceNanosMax:
 		return fmt.Errorf("the rate of %s must be between $0 and $%s, not $%s", r.Meter, app.Amount(priceNanosMax), r.Amount)
@@ -152,8 +115,8 @@ func (r Rate) check() error {
 
 // Cost is the exact price of a usage: all lines are added in 128 bits as millionths of a nano-dollar, and the sum is rounded
 // up once. Every replica and every check therefore computes the same amount.
-func (c RateCard) Cost(u Usage) (app.Amount, error) {
-	sum, err := c.millionths(u)
+func (c *RateCard) Cost(u meter.Counts, t meter.Terms) (app.Amount, error) {
+	sum, err := c.millionths(&u, t)
 	if err != nil {
 		return 0, err
 	}
@@ -169,13 +132,14 @@ func (c RateCard) Cost(u Usage) (app.Amount, error) {
 }
 
 // Affordable is the largest quantity of m that can be added to fixed while the total cost stays within budget, or zero when
-// fixed alone exceeds it. It is exact: one more would exceed the budget or the limit of a count.
-func (c RateCard) Affordable(budget app.Amount, fixed Usage, m Meter) int64 {
-	if m >= MeterCount || budget < 0 {
+// fixed alone exceeds it. It is exact for a card without conditions, as Highest returns it: one more would exceed the budget or the
+// limit of a count.
+func (c *RateCard) Affordable(budget app.Amount, fixed meter.Counts, m meter.Meter) int64 {
+	if m >= meter.Count || budget < 0 || len(c.Conditions) > 0 {
 		return 0
 	}
 	rate, priced := c.Rate(m)
-	base, err := c.millionths(fixed)
+	base, err := c.millionths(&fixed, meter.Terms{})
 	if err != nil || priced && rate.check() != nil {
 		return 0
 	}
@@ -187,7 +151,7 @@ func (c RateCard) Affordable(budget app.Amount, fixed Usage, m Meter) int64 {
 	if priced {
 		weight = rate.weight()
 	}
-	low, high := int64(0), quantityMax-fixed[m] //nolint:gosec // m is below MeterCount
+	low, high := int64(0), quantityMax-fixed[m] //nolint:gosec // m is below meter.Count
 	for low < high {                            // The loop halves the range at most 31 times.
 		middle := low + (high-low+1)/2
 		if limit.less(base.plus(weight.times(uint64(middle)))) {
@@ -200,9 +164,13 @@ func (c RateCard) Affordable(budget app.Amount, fixed Usage, m Meter) int64 {
 }
 
 // millionths is the price of a usage in millionths of a nano-dollar, unrounded.
-func (c RateCard) millionths(u Usage) (wide, error) {
+func (c *RateCard) millionths(u *meter.Counts, t meter.Terms) (wide, error) {
 	var sum wide
-	for m := range MeterCount {
+	prompt := int64(0)
+	if len(c.Conditions) > 0 {
+		prompt = u.Prompt()
+	}
+	for m := range meter.Count {
 		quantity := u[m]
 		if quantity < 0 || quantity > quantityMax {
 			return wide{}, errQuantity
@@ -210,14 +178,33 @@ func (c RateCard) millionths(u Usage) (wide, error) {
 		if quantity == 0 {
 			continue
 		}
-		rate, priced := c.Rate(m)
-		if !priced {
-			continue
-		}
-		if err := rate.check(); err != nil {
+		line, err := c.line(m, quantity, prompt, t)
+		if err != nil {
 			return wide{}, fmt.Errorf("billing: rate card %s: %w", c.ID, err)
 		}
-		sum = sum.plus(rate.weight().times(uint64(quantity)))
+		sum = sum.plus(line)
+	}
+	return sum, nil
+}
+
+// line is the price of a quantity of one meter in millionths of a nano-dollar.
+func (c *RateCard) line(m meter.Meter, quantity, prompt int64, t meter.Terms) (wide, error) {
+	if len(c.Conditions) == 0 {
+		rate, priced := c.Rate(m)
+		if !priced {
+			return wide{}, nil
+		}
+		if err := rate.check(); err != nil {
+			return wide{}, err
+		}
+		return rate.weight().times(uint64(quantity)), nil
+	}
+	var sum wide
+	for s := range c.segments(m, quantity, prompt, t) {
+		if s.invalid != nil {
+			return wide{}, s.invalid
+		}
+		sum = sum.plus(s.unit.times(uint64(s.quantity)))
 	}
 	return sum, nil
 }
@@ -241,6 +228,16 @@ func (a wide) plus(b wide) wide {
 func (a wide) times(n uint64) wide {
 	hi, lo := bits.Mul64(a.lo, n)
 	return wide{hi + a.hi*n, lo}
+}
+
+// dividedUp divides and rounds up.
+func (a wide) dividedUp(n uint64) wide {
+	hi, rest := a.hi/n, a.hi%n
+	lo, rest := bits.Div64(rest, a.lo, n)
+	if rest > 0 {
+		return wide{hi, lo}.plus(wide{lo: 1})
+	}
+	return wide{hi, lo}
 }
 
 func (a wide) less(b wide) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
+	"umg/app/meter"
 )
 
 // These limits apply to a record.
@@ -31,7 +32,8 @@ type UsageRecord struct {
 	Outcome                               string // Outcome is succeeded, failed, client_left, cut, timed_out or another result.
 	Reason                                string // Reason is the row of the settlement table that decided the cost.
 	TransactionID                         string // TransactionID is filled when a record is read; it is empty without a charge.
-	Usage                                 Usage
+	Usage                                 meter.Counts
+	Terms                                 meter.Terms // Terms are those on which the call was served.
 	Cost, Reserved, Overrun               app.Amount
 	Attempts                              int
 	StartedAt                             time.Time
@@ -121,10 +123,10 @@ func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 		{`,"epoch":`, h.Epoch}, {`,"reserved_nanos":`, int64(held)}, {`,"cost_nanos":`, int64(paid)},
 		{`,"overrun_nanos":`, int64(max(s.Cost, 0) - paid)},
 		{`,"attempts":`, min(count(int64(r.Attempts)), 1<<30)},
-		{`,"input_tokens":`, count(r.Usage[InputTokens])}, {`,"cache_read_tokens":`, count(r.Usage[CacheReadTokens])},
-		{`,"cache_write_tokens":`, count(r.Usage[CacheWriteTokens])}, {`,"output_tokens":`, count(r.Usage[OutputTokens])},
-		{`,"reasoning_tokens":`, count(r.Usage[ReasoningTokens])}, {`,"images":`, count(r.Usage[Images])},
-		{`,"milliseconds":`, count(r.Usage[Seconds])}, {`,"characters":`, count(r.Usage[Characters])}, {`,"requests":`, count(r.Usage[Requests])},
+		{`,"input_tokens":`, count(r.Usage[meter.InputTokens])}, {`,"cache_read_tokens":`, count(r.Usage[meter.CacheReadTokens])},
+		{`,"cache_write_tokens":`, count(r.Usage[meter.CacheWriteTokens])}, {`,"output_tokens":`, count(r.Usage[meter.OutputTokens])},
+		{`,"reasoning_tokens":`, count(r.Usage[meter.ReasoningTokens])}, {`,"images":`, count(r.Usage[meter.Images])},
+		{`,"milliseconds":`, count(r.Usage[meter.Seconds])}, {`,"characters":`, count(r.Usage[meter.Characters])}, {`,"requests":`, count(r.Usage[meter.Requests])},
 		{`,"first_byte_micros":`, count(r.FirstByte.Microseconds())}, {`,"duration_micros":`, count(r.Duration.Microseconds())},
 	} {
 		b = strconv.AppendInt(append(b, f.member...), f.number, 10)
@@ -177,10 +179,10 @@ func (r UsageRow) Record() UsageRecord {
 		UpstreamModel: r.UpstreamModel, Style: r.Style, RateCardID: r.RateCardID, EndUser: r.EndUser,
 		FinishReason: r.FinishReason, ErrorCode: r.ErrorCode, Streamed: r.Streamed, Estimated: r.Estimated, Outcome: r.Outcome,
 		Reason: r.Reason, TransactionID: r.TransactionID,
-		Usage: Usage{
-			InputTokens: r.InputTokens, CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
-			OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens, Images: r.Images, Seconds: r.Milliseconds,
-			Characters: r.Characters, Requests: r.Requests,
+		Usage: meter.Counts{
+			meter.InputTokens: r.InputTokens, meter.CacheReadTokens: r.CacheReadTokens, meter.CacheWriteTokens: r.CacheWriteTokens,
+			meter.OutputTokens: r.OutputTokens, meter.ReasoningTokens: r.ReasoningTokens, meter.Images: r.Images, meter.Seconds: r.Milliseconds,
+			meter.Characters: r.Characters, meter.Requests: r.Requests,
 		},
 		Cost: app.Amount(r.Cost), Reserved: app.Amount(r.Reserved), Overrun: app.Amount(r.Overrun),
 		Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(), Trail: parseTiming(r.Trail),

@@ -9,7 +9,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/jsontree"
-	"umg/billing"
+	"umg/app/meter"
 )
 
 // The placeholders for the defaults of a video model, and for the price of such a video.
@@ -21,15 +21,15 @@ const (
 	cardPlaceholder    = "CARD"
 )
 
-// millisecondsPerSecond is the unit of billing.Seconds.
+// millisecondsPerSecond is the unit of meter.Seconds.
 const millisecondsPerSecond = 1_000
 
 // costOf returns the price of a whole video. It is zero when the rate card has no price, which the check of the file prevents.
 func costOf(m *catalog.Model, size string, seconds int64) app.Amount {
-	var usage billing.Usage
-	usage[billing.Seconds] = seconds * millisecondsPerSecond
+	var usage meter.Counts
+	usage[meter.Seconds] = seconds * millisecondsPerSecond
 	card := m.CardFor(size)
-	cost, err := card.Cost(usage)
+	cost, err := card.Cost(usage, meter.Terms{})
 	if err != nil {
 		return 0
 	}

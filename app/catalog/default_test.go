@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"umg/app/llm"
-	"umg/billing"
+	"umg/app/meter"
 )
 
 func TestTheDefaultCatalogIsRight(t *testing.T) {
@@ -114,9 +114,9 @@ func TestEveryDefaultModelTakesASimpleCallAndPricesIt(t *testing.T) {
 		if err := c.Check([]byte(body)); err != nil {
 			t.Errorf("%s refuses a simple call: %v", m.ID, err)
 		}
-		var usage billing.Usage
-		usage[billing.InputTokens], usage[billing.OutputTokens] = 10, 5
-		if cost, err := m.RateCard.Cost(usage); err != nil || cost <= 0 {
+		var usage meter.Counts
+		usage[meter.InputTokens], usage[meter.OutputTokens] = 10, 5
+		if cost, err := m.RateCard.Cost(usage, meter.Terms{}); err != nil || cost <= 0 {
 			t.Errorf("%s costs %s, %v", m.ID, cost, err)
 		}
 		newOracle(t, c)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"umg/app/llm"
-	"umg/billing"
+	"umg/app/meter"
 )
 
 // What names look like. They travel in URLs, headers and logs.
@@ -45,11 +45,11 @@ var (
 )
 
 // neededMeters are the meters for which a kind of model must have prices, as alternatives of meters that belong together.
-var neededMeters = map[Kind][][]billing.Meter{
-	KindText:   {{billing.InputTokens, billing.OutputTokens}},
-	KindImage:  {{billing.Images}, {billing.InputTokens, billing.OutputTokens}},
-	KindVideo:  {{billing.Seconds}},
-	KindSpeech: {{billing.Characters}, {billing.Seconds}},
+var neededMeters = map[Kind][][]meter.Meter{
+	KindText:   {{meter.InputTokens, meter.OutputTokens}},
+	KindImage:  {{meter.Images}, {meter.InputTokens, meter.OutputTokens}},
+	KindVideo:  {{meter.Seconds}},
+	KindSpeech: {{meter.Characters}, {meter.Seconds}},
 }
 
 // FileError is one problem of a file.

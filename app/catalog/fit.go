@@ -8,7 +8,7 @@ import (
 
 	"umg/app"
 	"umg/app/llm"
-	"umg/billing"
+	"umg/app/meter"
 )
 
 // Needs are the requirements of a tool. The zero value requires nothing.
@@ -88,7 +88,7 @@ func (m *Model) codes() bool { return slices.Contains(m.Capabilities, "code") }
 
 // OutputPrice returns the price of a million output tokens, and whether the model has one.
 func (m *Model) OutputPrice() (price app.Amount, priced bool) {
-	rate, priced := m.RateCard.Rate(billing.OutputTokens)
+	rate, priced := m.RateCard.Rate(meter.OutputTokens)
 	if !priced {
 		return 0, false
 	}

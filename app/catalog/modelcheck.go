@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/billing"
 )
 
@@ -129,7 +130,7 @@ func (m *FileModel) checkRates(p problems) {
 
 func checkCard(p problems, field string, rates Rates) billing.RateCard {
 	for _, name := range sortedKeys(rates) {
-		if _, err := billing.ParseMeter(name); err != nil {
+		if _, err := meter.Parse(name); err != nil {
 			p.addf(field, "%v", err)
 			return billing.RateCard{}
 		}
@@ -147,16 +148,16 @@ func (m *FileModel) checkMeters(p problems, card billing.RateCard) {
 	if len(needed) == 0 || len(card.Rates) == 0 {
 		return
 	}
-	priced := func(meter billing.Meter) bool {
-		return slices.ContainsFunc(card.Rates, func(r billing.Rate) bool { return r.Meter == meter })
+	priced := func(m meter.Meter) bool {
+		return slices.ContainsFunc(card.Rates, func(r billing.Rate) bool { return r.Meter == m })
 	}
 	var ways []string
 	for _, meters := range needed {
 		names := make([]string, len(meters))
 		missing := false
-		for i, meter := range meters {
-			names[i] = meter.String()
-			missing = missing || !priced(meter)
+		for i, m := range meters {
+			names[i] = m.String()
+			missing = missing || !priced(m)
 		}
 		if !missing {
 			return

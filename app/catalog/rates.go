@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/billing"
 )
 
@@ -102,15 +103,15 @@ func (p Price) MarshalYAML() (any, error) { return p.String(), nil }
 func (r Rates) card(id string) (billing.RateCard, error) {
 	card := billing.RateCard{ID: id}
 	for name, price := range r {
-		meter, err := billing.ParseMeter(name)
+		counted, err := meter.Parse(name)
 		if err != nil {
 			return card, err
 		}
 		per := price.Per
-		if meter == billing.Seconds {
+		if counted == meter.Seconds {
 			per *= millisecondsPerSecond
 		}
-		card.Rates = append(card.Rates, billing.Rate{Meter: meter, Amount: price.Amount, Per: per})
+		card.Rates = append(card.Rates, billing.Rate{Meter: counted, Amount: price.Amount, Per: per})
 	}
 	slices.SortFunc(card.Rates, func(a, b billing.Rate) int { return int(a.Meter) - int(b.Meter) })
 	return card, card.Check()
@@ -118,7 +119,7 @@ func (r Rates) card(id string) (billing.RateCard, error) {
 
 // PriceOf returns a rate as the file has it: billing counts milliseconds where the file has seconds.
 func PriceOf(r billing.Rate) Price {
-	if r.Meter == billing.Seconds {
+	if r.Meter == meter.Seconds {
 		return Price{Amount: r.Amount, Per: r.Per / millisecondsPerSecond}
 	}
 	return Price{Amount: r.Amount, Per: r.Per}
@@ -165,11 +166,11 @@ func (m *FileModel) storedRates() ([]storedRate, error) {
 // takeRates is the opposite of storedRates.
 func (m *FileModel) takeRates(stored []storedRate) error {
 	for _, s := range stored {
-		meter, err := billing.ParseMeter(s.Meter)
+		counted, err := meter.Parse(s.Meter)
 		if err != nil {
 			return err
 		}
-		price := PriceOf(billing.Rate{Meter: meter, Amount: app.Amount(s.Amount), Per: s.Per})
+		price := PriceOf(billing.Rate{Meter: counted, Amount: app.Amount(s.Amount), Per: s.Per})
 		if s.Size == "" {
 			if m.Rates == nil {
 				m.Rates = Rates{}

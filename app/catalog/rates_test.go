@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"umg/app"
-	"umg/billing"
+	"umg/app/meter"
 )
 
 func TestPricesAreExact(t *testing.T) {
@@ -70,9 +70,9 @@ func TestSecondsArePricedInMilliseconds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var usage billing.Usage
-	usage[billing.Seconds] = 8_000
-	if cost, err := card.Cost(usage); err != nil || cost != 8*app.Dollar/10 || card.ID != "x@1" {
+	var usage meter.Counts
+	usage[meter.Seconds] = 8_000
+	if cost, err := card.Cost(usage, meter.Terms{}); err != nil || cost != 8*app.Dollar/10 || card.ID != "x@1" {
 		t.Errorf("eight seconds cost %s with card %s, %v", cost, card.ID, err)
 	}
 	if back := PriceOf(card.Rates[0]); back != (Price{Amount: app.Dollar / 10, Per: 1}) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"umg/billing"
+	"umg/app/meter"
 )
 
 // reference is the name of a variable that the catalog needs, and the field of a provider that names it.
@@ -70,9 +70,9 @@ func Warnings(f File) []string {
 func idleRates(f File) (all []string) {
 	for i := range f.Models {
 		m := &f.Models[i]
-		for _, meter := range []billing.Meter{billing.Images, billing.Characters} {
-			if _, priced := m.Rates[meter.String()]; priced && m.Availability == Available {
-				all = append(all, fmt.Sprintf("models[%d].rates.%s: no call of %s counts %s, so the price has no effect", i, meter, m.ID, meter))
+		for _, counted := range []meter.Meter{meter.Images, meter.Characters} {
+			if _, priced := m.Rates[counted.String()]; priced && m.Availability == Available {
+				all = append(all, fmt.Sprintf("models[%d].rates.%s: no call of %s counts %s, so the price has no effect", i, counted, m.ID, counted))
 			}
 		}
 	}

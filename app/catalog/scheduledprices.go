@@ -13,8 +13,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"umg/app/meter"
 	"umg/app/postgres"
-	"umg/billing"
 )
 
 // FileAnnounced is the prices of a model from the beginning of a day in UTC. They come into force without another apply.
@@ -44,8 +44,8 @@ type PriceChange struct {
 func (c *PriceChange) ID() string {
 	h := sha256.New()
 	write := func(size string, rates Rates) {
-		for _, meter := range sortedKeys(rates) {
-			_, _ = fmt.Fprintf(h, "%s %s %s\n", size, meter, rates[meter])
+		for _, name := range sortedKeys(rates) {
+			_, _ = fmt.Fprintf(h, "%s %s %s\n", size, name, rates[name])
 		}
 	}
 	write("", c.Prices)
@@ -69,22 +69,22 @@ func (m *Model) Differences() (list []PriceDifference) {
 	}
 	compare := func(size string, before, after Rates) {
 		meters := slices.Collect(maps.Keys(before))
-		for meter := range after {
-			if _, both := before[meter]; !both {
-				meters = append(meters, meter)
+		for name := range after {
+			if _, both := before[name]; !both {
+				meters = append(meters, name)
 			}
 		}
 		slices.SortFunc(meters, func(a, b string) int { // Rate cards have the same order.
-			x, _ := billing.ParseMeter(a)
-			y, _ := billing.ParseMeter(b)
+			x, _ := meter.Parse(a)
+			y, _ := meter.Parse(b)
 			return int(x) - int(y)
 		})
-		for _, meter := range meters {
-			d := PriceDifference{Meter: meter, Size: size}
-			if p, has := before[meter]; has {
+		for _, name := range meters {
+			d := PriceDifference{Meter: name, Size: size}
+			if p, has := before[name]; has {
 				d.Old = &p
 			}
-			if p, has := after[meter]; has {
+			if p, has := after[name]; has {
 				d.New = &p
 			}
 			if d.Old == nil || d.New == nil || *d.Old != *d.New {

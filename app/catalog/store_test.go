@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
@@ -106,10 +107,10 @@ func TestRateCardsArePinnedVersions(t *testing.T) {
 	if renamed.RateCard.ID != "acme/one@2" || renamed.Name != "Eins" {
 		t.Errorf("a new name made a new rate card: %s", renamed.RateCard.ID)
 	}
-	var usage billing.Usage
-	usage[billing.InputTokens], usage[billing.OutputTokens] = 1_000_000, 1_000_000
+	var usage meter.Counts
+	usage[meter.InputTokens], usage[meter.OutputTokens] = 1_000_000, 1_000_000
 	for card, want := range map[*billing.RateCard]app.Amount{&first.RateCard: 75 * app.Cent, &second.RateCard: 80 * app.Cent} {
-		if cost, err := card.Cost(usage); err != nil || cost != want {
+		if cost, err := card.Cost(usage, meter.Terms{}); err != nil || cost != want {
 			t.Errorf("%s costs %s, want %s, %v", card.ID, cost, want, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"umg/app/console/page"
 	"umg/app/console/playground"
 	"umg/app/llm"
-	"umg/billing"
+	"umg/app/meter"
 	"umg/views"
 	modelpages "umg/views/models"
 )
@@ -129,21 +129,21 @@ func modelContracts(m *catalog.Model) (contracts []modelpages.Contract) {
 // viewPrices returns prices by meter. For text it includes meters that are charged at the price of another meter.
 func viewPrices(rates catalog.Rates, text bool) []views.Price {
 	var prices []views.Price
-	for meter, price := range rates {
-		prices = append(prices, views.Price{Meter: meter, Amount: price.Amount, Per: price.Per})
+	for name, price := range rates {
+		prices = append(prices, views.Price{Meter: name, Amount: price.Amount, Per: price.Per})
 	}
 	slices.SortFunc(prices, func(a, b views.Price) int { return strings.Compare(a.Meter, b.Meter) })
 	if !text {
 		return prices
 	}
-	for _, pair := range [][2]billing.Meter{
-		{billing.CacheReadTokens, billing.InputTokens}, {billing.CacheWriteTokens, billing.InputTokens},
-		{billing.ReasoningTokens, billing.OutputTokens},
+	for _, pair := range [][2]meter.Meter{
+		{meter.CacheReadTokens, meter.InputTokens}, {meter.CacheWriteTokens, meter.InputTokens},
+		{meter.ReasoningTokens, meter.OutputTokens},
 	} {
-		meter, like := pair[0].String(), pair[1].String()
-		_, own := rates[meter]
+		name, like := pair[0].String(), pair[1].String()
+		_, own := rates[name]
 		if _, base := rates[like]; !own && base {
-			prices = append(prices, views.Price{Meter: meter, Like: like})
+			prices = append(prices, views.Price{Meter: name, Like: like})
 		}
 	}
 	return prices

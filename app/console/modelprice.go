@@ -12,6 +12,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/console/page"
+	"umg/app/meter"
 	"umg/billing"
 	"umg/views"
 	"umg/views/format"
@@ -29,18 +30,18 @@ const (
 
 // calcMeters are the quantities of the calculator, in order, with their initial values.
 var calcMeters = []struct {
-	meter billing.Meter
+	meter meter.Meter
 	label string
 	usual int64
 }{
-	{billing.InputTokens, "Input tokens", 1_000},
-	{billing.CacheReadTokens, "Read from a cache", 0},
-	{billing.CacheWriteTokens, "Written to a cache", 0},
-	{billing.OutputTokens, "Output tokens", 500},
-	{billing.ReasoningTokens, "Reasoning tokens", 0},
-	{billing.Images, "Images", 1},
-	{billing.Seconds, "Seconds", 8},
-	{billing.Characters, "Characters", 1_000},
+	{meter.InputTokens, "Input tokens", 1_000},
+	{meter.CacheReadTokens, "Read from a cache", 0},
+	{meter.CacheWriteTokens, "Written to a cache", 0},
+	{meter.OutputTokens, "Output tokens", 500},
+	{meter.ReasoningTokens, "Reasoning tokens", 0},
+	{meter.Images, "Images", 1},
+	{meter.Seconds, "Seconds", 8},
+	{meter.Characters, "Characters", 1_000},
 }
 
 // calculation prices the call that the query describes, with the function that charges for calls. It is nil for a model without prices.
@@ -56,7 +57,7 @@ func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 		}
 	}
 	card := m.CardFor(c.Size)
-	var usage billing.Usage
+	var usage meter.Counts
 	for _, one := range calcMeters {
 		name := one.meter.String()
 		_, own := m.Prices[name]
@@ -68,7 +69,7 @@ func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 			continue
 		}
 		highest, usual := int64(calcQuantityMax), one.usual
-		if one.meter == billing.Seconds {
+		if one.meter == meter.Seconds {
 			highest = calcSecondsMax
 			if len(m.Seconds) > 0 {
 				usual = m.Seconds[len(m.Seconds)/2]
@@ -77,13 +78,13 @@ func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 		in, n := calcInput(q, one.meter.String(), one.label, usual, highest)
 		c.Inputs = append(c.Inputs, in)
 		usage[one.meter] = n
-		if one.meter == billing.Seconds {
+		if one.meter == meter.Seconds {
 			usage[one.meter] = n * milliseconds
 		}
 		c.Error = cmp.Or(c.Error, in.Error)
 	}
-	if _, own := m.Prices[billing.Requests.String()]; own {
-		usage[billing.Requests] = 1
+	if _, own := m.Prices[meter.Requests.String()]; own {
+		usage[meter.Requests] = 1
 	}
 	var requests int64
 	c.Requests, requests = calcInput(q, "requests", "Requests a day", 1_000, calcRequestsMax)
@@ -114,27 +115,27 @@ func calcInput(q url.Values, name, label string, usual, highest int64) (modelpag
 }
 
 // price fills in the cost of the usage. If the cost is too large, price returns a sentence that says so.
-func price(c *modelpages.Calculation, card billing.RateCard, usage billing.Usage, requests int64) string {
+func price(c *modelpages.Calculation, card billing.RateCard, usage meter.Counts, requests int64) string {
 	const tooMuch = "That costs more than can be counted. Enter smaller quantities."
-	total, err := card.Cost(usage)
+	total, err := card.Cost(usage, meter.Terms{})
 	if err != nil || requests > 0 && total > math.MaxInt64/calcMonthDays/app.Amount(requests) {
 		return tooMuch
 	}
 	c.Total, c.Day = total, total*app.Amount(requests)
 	c.Month = c.Day * calcMonthDays
-	for meter := range billing.MeterCount {
-		if usage[meter] == 0 {
+	for m := range meter.Count {
+		if usage[m] == 0 {
 			continue
 		}
-		var alone billing.Usage
-		alone[meter] = usage[meter]
-		rate, priced := card.Rate(meter)
-		amount, err := card.Cost(alone)
+		var alone meter.Counts
+		alone[m] = usage[m]
+		rate, priced := card.Rate(m)
+		amount, err := card.Cost(alone, meter.Terms{})
 		if !priced || err != nil {
 			continue
 		}
-		shown, quantity := views.Price{Meter: meter.String(), Amount: rate.Amount, Per: rate.Per}, usage[meter]
-		if meter == billing.Seconds {
+		shown, quantity := views.Price{Meter: m.String(), Amount: rate.Amount, Per: rate.Per}, usage[m]
+		if m == meter.Seconds {
 			shown.Per /= milliseconds
 			quantity /= milliseconds
 		}
@@ -184,14 +185,14 @@ func (c *Console) lastCalls(p *page.Page, m *catalog.Model) (modelpages.LastCall
 	}
 	var last modelpages.LastCalls
 	for _, r := range records {
-		var tokens billing.Usage
-		for _, meter := range []billing.Meter{
-			billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens, billing.OutputTokens, billing.ReasoningTokens,
+		var tokens meter.Counts
+		for _, counted := range []meter.Meter{
+			meter.InputTokens, meter.CacheReadTokens, meter.CacheWriteTokens, meter.OutputTokens, meter.ReasoningTokens,
 		} {
-			tokens[meter] = r.Usage[meter]
+			tokens[counted] = r.Usage[counted]
 		}
-		tokens[billing.Requests] = 1
-		would, err := m.RateCard.Cost(tokens)
+		tokens[meter.Requests] = 1
+		would, err := m.RateCard.Cost(tokens, r.Terms)
 		if err != nil {
 			return modelpages.LastCalls{}, err
 		}

@@ -10,14 +10,15 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/meter"
 	"umg/billing"
 )
 
 func pricedModel(per int64, in, cached, out app.Amount) *catalog.Model {
 	m := &catalog.Model{ID: "m", Kind: catalog.KindText, Prices: catalog.Rates{}}
-	for meter, amount := range map[billing.Meter]app.Amount{billing.InputTokens: in, billing.CacheReadTokens: cached, billing.OutputTokens: out} {
-		m.Prices[meter.String()] = catalog.Price{Amount: amount, Per: per}
-		m.RateCard.Rates = append(m.RateCard.Rates, billing.Rate{Meter: meter, Amount: amount, Per: per})
+	for counted, amount := range map[meter.Meter]app.Amount{meter.InputTokens: in, meter.CacheReadTokens: cached, meter.OutputTokens: out} {
+		m.Prices[counted.String()] = catalog.Price{Amount: amount, Per: per}
+		m.RateCard.Rates = append(m.RateCard.Rates, billing.Rate{Meter: counted, Amount: amount, Per: per})
 	}
 	return m
 }
@@ -28,14 +29,14 @@ func TestTheCalculatorChargesWhatBillingDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := func(name string) app.Amount { return app.Amount(rapid.Int64Range(0, 1e11).Draw(t, name)) }
 		m := pricedModel(rapid.SampledFrom([]int64{1, 1_000, 1_000_000}).Draw(t, "per"), amount("in"), amount("cached"), amount("out"))
-		usage, q := billing.Usage{}, url.Values{}
-		for _, meter := range []billing.Meter{billing.InputTokens, billing.CacheReadTokens, billing.OutputTokens} {
-			usage[meter] = rapid.Int64Range(0, 1_000_000).Draw(t, meter.String())
-			q.Set(meter.String(), strconv.FormatInt(usage[meter], 10))
+		usage, q := meter.Counts{}, url.Values{}
+		for _, counted := range []meter.Meter{meter.InputTokens, meter.CacheReadTokens, meter.OutputTokens} {
+			usage[counted] = rapid.Int64Range(0, 1_000_000).Draw(t, counted.String())
+			q.Set(counted.String(), strconv.FormatInt(usage[counted], 10))
 		}
 		n := rapid.Int64Range(0, 1_000).Draw(t, "requests")
 		q.Set("requests", strconv.FormatInt(n, 10))
-		want, err := m.RateCard.Cost(usage)
+		want, err := m.RateCard.Cost(usage, meter.Terms{})
 		c := calculation(m, q)
 		if int64(want) > 0 && n > 0 && want > math.MaxInt64/30/app.Amount(n) {
 			if c.Error == "" {
@@ -52,7 +53,7 @@ func TestTheCalculatorChargesWhatBillingDoes(t *testing.T) {
 func TestTheCalculatorTakesSizesAndSaysWhatItDoesNotTake(t *testing.T) {
 	t.Parallel()
 	seconds := func(dollars app.Amount) (catalog.Rates, billing.RateCard) {
-		return catalog.Rates{"seconds": {Amount: dollars, Per: 1}}, billing.RateCard{Rates: []billing.Rate{{Meter: billing.Seconds, Amount: dollars, Per: 1000}}}
+		return catalog.Rates{"seconds": {Amount: dollars, Per: 1}}, billing.RateCard{Rates: []billing.Rate{{Meter: meter.Seconds, Amount: dollars, Per: 1000}}}
 	}
 	film := &catalog.Model{Kind: catalog.KindVideo, Sizes: []string{"small", "large"}, Seconds: []int64{4, 8, 12}}
 	film.Prices, film.RateCard = seconds(10 * app.Cent)

@@ -11,6 +11,7 @@ import (
 	"umg/app/console/page"
 	"umg/app/console/playground"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/app/traffic"
 	"umg/billing"
 	"umg/views"
@@ -261,10 +262,10 @@ func viewRequest(r billing.UsageRecord, keyNames map[string]string) views.Reques
 	}
 	u := r.Usage
 	return views.Request{
-		Seconds: u[billing.Seconds] / millisPerSecond,
+		Seconds: u[meter.Seconds] / millisPerSecond,
 		ID:      r.RequestID, At: r.StartedAt, Model: r.Model, KeyName: name, Style: r.Style, Streamed: r.Streamed, Outcome: r.Outcome,
-		ErrorCode: r.ErrorCode, Estimated: r.Estimated, Cached: u[billing.CacheReadTokens],
-		Input:  u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
-		Output: u[billing.OutputTokens] + u[billing.ReasoningTokens], Cost: r.Cost, FirstByte: r.FirstByte, Duration: r.Duration,
+		ErrorCode: r.ErrorCode, Estimated: r.Estimated, Cached: u[meter.CacheReadTokens],
+		Input:  u[meter.InputTokens] + u[meter.CacheReadTokens] + u[meter.CacheWriteTokens],
+		Output: u[meter.OutputTokens] + u[meter.ReasoningTokens], Cost: r.Cost, FirstByte: r.FirstByte, Duration: r.Duration,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"umg/app/account"
 	"umg/app/console/page"
 	"umg/app/docs"
+	"umg/app/meter"
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
@@ -151,7 +152,7 @@ func (c *Console) request(p *page.Page) error {
 	d := requestpages.Detail{
 		Shell: c.Shell(p), Request: loggedRequest(&record, keys.names), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,
-		Reasoning: record.Usage[billing.ReasoningTokens], Query: requestpages.ParseQuery(p.QueryParams()),
+		Reasoning: record.Usage[meter.ReasoningTokens], Query: requestpages.ParseQuery(p.QueryParams()),
 	}
 	// The settlement table has no row for some reasons of old records.
 	for _, rule := range billing.Rules() {
@@ -200,15 +201,15 @@ func (c *Console) priceAgain(p *page.Page, d *requestpages.Detail, r billing.Usa
 		return err
 	}
 	d.Known, d.Computed = true, cost
-	for m := range billing.MeterCount {
+	for m := range meter.Count {
 		rate, priced := card.Rate(m)
-		if r.Usage[m] == 0 || m == billing.Requests && !priced {
+		if r.Usage[m] == 0 || m == meter.Requests && !priced {
 			continue
 		}
 		line := requestpages.PriceLine{Meter: m.String(), Quantity: r.Usage[m]}
 		if priced {
 			line.Price = &views.Price{Meter: m.String(), Amount: rate.Amount, Per: rate.Per}
-			if m == billing.Seconds {
+			if m == meter.Seconds {
 				line.Price.Per = max(rate.Per/millisPerSecond, 1)
 			}
 		}
@@ -221,7 +222,7 @@ func (c *Console) priceAgain(p *page.Page, d *requestpages.Detail, r billing.Usa
 // with its own price, and records do not contain the size. If no card gives the recorded cost, cardOf returns the first one.
 func cardOf(cards []billing.RateCard, r billing.UsageRecord) (card billing.RateCard, cost app.Amount, err error) {
 	for i := range cards {
-		sum, failed := cards[i].Cost(r.Usage)
+		sum, failed := cards[i].Cost(r.Usage, r.Terms)
 		if failed == nil && (card.ID == "" || sum == r.Cost+r.Overrun) {
 			card, cost = cards[i], sum
 			if sum == r.Cost+r.Overrun {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app/console/page"
+	"umg/app/meter"
 	"umg/billing"
 	requestpages "umg/views/requests"
 )
@@ -197,9 +198,9 @@ func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecor
 	return exportedRecord{
 		Time: r.StartedAt.UTC(), Request: r.RequestID, Model: r.Model, Provider: r.Provider, Used: r.UpstreamModel, Key: r.KeyID,
 		KeyName: keyName(r.KeyID, keyNames), Style: r.Style, Streamed: r.Streamed, Outcome: r.Outcome, Reason: r.Reason, Finish: r.FinishReason,
-		Error: r.ErrorCode, EndUser: r.EndUser, Input: u[billing.InputTokens], CacheRead: u[billing.CacheReadTokens],
-		CacheWrite: u[billing.CacheWriteTokens], Output: u[billing.OutputTokens], Reasoning: u[billing.ReasoningTokens],
-		Images: u[billing.Images], Seconds: seconds(u[billing.Seconds]), Estimated: r.Estimated, RateCard: r.RateCardID,
+		Error: r.ErrorCode, EndUser: r.EndUser, Input: u[meter.InputTokens], CacheRead: u[meter.CacheReadTokens],
+		CacheWrite: u[meter.CacheWriteTokens], Output: u[meter.OutputTokens], Reasoning: u[meter.ReasoningTokens],
+		Images: u[meter.Images], Seconds: seconds(u[meter.Seconds]), Estimated: r.Estimated, RateCard: r.RateCardID,
 		Reserved: r.Reserved.String(), Cost: r.Cost.String(), Overrun: r.Overrun.String(), Charge: r.TransactionID, Attempts: r.Attempts,
 		FirstByte: r.FirstByte.Milliseconds(), Duration: r.Duration.Milliseconds(), Upstream: attempts,
 	}
@@ -211,10 +212,10 @@ func recordCells(r *billing.UsageRecord, keyNames map[string]string) []string {
 	return []string{
 		r.StartedAt.UTC().Format(time.RFC3339Nano), csvText(r.RequestID), csvText(r.Model), csvText(r.Provider), csvText(r.UpstreamModel),
 		csvText(r.KeyID), csvText(keyName(r.KeyID, keyNames)), csvText(r.Style), strconv.FormatBool(r.Streamed), csvText(r.Outcome),
-		csvText(r.Reason), csvText(r.FinishReason), csvText(r.ErrorCode), csvText(r.EndUser), number(u[billing.InputTokens]),
-		number(u[billing.CacheReadTokens]), number(u[billing.CacheWriteTokens]), number(u[billing.OutputTokens]),
-		number(u[billing.ReasoningTokens]),
-		number(u[billing.Images]), seconds(u[billing.Seconds]), strconv.FormatBool(r.Estimated), csvText(r.RateCardID), r.Reserved.String(),
+		csvText(r.Reason), csvText(r.FinishReason), csvText(r.ErrorCode), csvText(r.EndUser), number(u[meter.InputTokens]),
+		number(u[meter.CacheReadTokens]), number(u[meter.CacheWriteTokens]), number(u[meter.OutputTokens]),
+		number(u[meter.ReasoningTokens]),
+		number(u[meter.Images]), seconds(u[meter.Seconds]), strconv.FormatBool(r.Estimated), csvText(r.RateCardID), r.Reserved.String(),
 		r.Cost.String(), r.Overrun.String(), r.TransactionID, strconv.Itoa(r.Attempts),
 		number(r.FirstByte.Milliseconds()), number(r.Duration.Milliseconds()),
 	}

@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/meter"
 	"umg/billing"
 )
 
@@ -40,9 +41,9 @@ func TestUsageAddsUpToTheChargesInEveryView(t *testing.T) {
 	p := h.signedIn("usage@example.com")
 	account := h.accountOf("usage@example.com")
 	has(t, "before", p.see("/console/usage"), 200, "Nothing was used in this range")
-	h.call(account, 1_204_918_751, billing.UsageRecord{Model: "aurora-large", Style: "chat", EndUser: "=cmd()", Usage: billing.Usage{1000, 24, 0, 388}})
+	h.call(account, 1_204_918_751, billing.UsageRecord{Model: "aurora-large", Style: "chat", EndUser: "=cmd()", Usage: meter.Counts{1000, 24, 0, 388}})
 	h.call(account, 43, billing.UsageRecord{Model: "aurora-large", Style: "messages"})
-	h.call(account, 2_000_000_000, billing.UsageRecord{Model: "reel", Style: "videos", Usage: billing.Usage{billing.Seconds: 8000}})
+	h.call(account, 2_000_000_000, billing.UsageRecord{Model: "reel", Style: "videos", Usage: meter.Counts{meter.Seconds: 8000}})
 	total, exact := `$3.20<span class="money-fine">4918794</span>`, "Sums exactly to the charges of these hours"
 	for by, name := range map[string]string{
 		"model": "aurora-large", "key": "Playground", "style": "Chat completions", "reason": "completed", "end_user": "=cmd()", "modality": "Video",
@@ -80,7 +81,7 @@ func TestUsageIsExportedAsItIsShown(t *testing.T) {
 	h := withPayments(t)
 	p := h.signedIn("export@example.com")
 	account := h.accountOf("export@example.com")
-	h.call(account, 7, billing.UsageRecord{Model: "=HYPERLINK(1)", Style: "videos", Usage: billing.Usage{billing.Seconds: 1005}})
+	h.call(account, 7, billing.UsageRecord{Model: "=HYPERLINK(1)", Style: "videos", Usage: meter.Counts{meter.Seconds: 1005}})
 	h.call(account, 36, billing.UsageRecord{Model: "aurora-large", Style: "chat"})
 	a := p.see("/console/usage.csv?range=24h")
 	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
@@ -119,7 +120,7 @@ func TestRequestsAreFilteredPagedAndExported(t *testing.T) {
 	for i := range calls {
 		h.call(account, app.Amount(i), billing.UsageRecord{Model: "aurora-large", Style: "chat", StartedAt: began.Add(time.Duration(i) * time.Millisecond)})
 	}
-	video := h.call(account, 9, billing.UsageRecord{Model: "reel", Style: "videos", EndUser: "-1+1", Usage: billing.Usage{billing.Seconds: 8000}})
+	video := h.call(account, 9, billing.UsageRecord{Model: "reel", Style: "videos", EndUser: "-1+1", Usage: meter.Counts{meter.Seconds: 8000}})
 	failed := h.call(account, 0, billing.UsageRecord{
 		Model: "aurora-large", Style: "chat", Outcome: "failed", Reason: "upstream_failed", ErrorCode: "upstream_error", Provider: "p", UpstreamModel: "m",
 	})
@@ -192,7 +193,7 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	account := h.accountOf("one@example.com")
 	record := billing.UsageRecord{
 		Model: card.Model, Style: "chat", RateCardID: card.ID, Streamed: true, Provider: "p", UpstreamModel: "m", FinishReason: "stop", Attempts: 2,
-		StartedAt: time.Now().Add(-2 * time.Second), FirstByte: 300 * time.Millisecond, Duration: 2 * time.Second, Usage: billing.Usage{billing.InputTokens: 3, billing.OutputTokens: 10},
+		StartedAt: time.Now().Add(-2 * time.Second), FirstByte: 300 * time.Millisecond, Duration: 2 * time.Second, Usage: meter.Counts{meter.InputTokens: 3, meter.OutputTokens: 10},
 	}
 	id := h.call(account, 6451, record)
 	a := p.see("/console/requests/" + id)
@@ -212,7 +213,7 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	has(t, "it in JSON", p.see("/console/requests.json?q="+traced), 200, `{"provider":"sooner","status":503,"cause":"server_error",`+
 		`"started_ms":4,"first_content_ms":0,"failed_ms":12}`)
 	record.Outcome, record.Reason, record.ErrorCode = "failed", "upstream_failed", "upstream_error"
-	record.RateCardID, record.Usage = card.ID, billing.Usage{}
+	record.RateCardID, record.Usage = card.ID, meter.Counts{}
 	has(t, "one that failed", p.see("/console/requests/"+h.call(account, 0, record)), 200, "Nothing was charged", "Why did it not succeed?", "The provider failed",
 		"safe to send it again", "No ledger entry")
 	has(t, "an unknown one", p.see("/console/requests/req_none"), 404)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app/console/page"
+	"umg/app/meter"
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
@@ -76,9 +77,9 @@ func usageLine(by string, l usage.Line, keys logKeys) requestpages.UsageLine {
 	u := l.Usage
 	line := requestpages.UsageLine{
 		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited,
-		Cached: u[billing.CacheReadTokens],
-		Input:  u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
-		Output: u[billing.OutputTokens] + u[billing.ReasoningTokens], Images: u[billing.Images], Milliseconds: u[billing.Seconds],
+		Cached: u[meter.CacheReadTokens],
+		Input:  u[meter.InputTokens] + u[meter.CacheReadTokens] + u[meter.CacheWriteTokens],
+		Output: u[meter.OutputTokens] + u[meter.ReasoningTokens], Images: u[meter.Images], Milliseconds: u[meter.Seconds],
 		Cost: l.Cost, Overrun: l.Overrun,
 	}
 	switch by {

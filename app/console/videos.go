@@ -11,9 +11,9 @@ import (
 	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/console/page"
+	"umg/app/meter"
 	"umg/app/storage"
 	"umg/app/video"
-	"umg/billing"
 	"umg/views"
 	videopages "umg/views/videos"
 )
@@ -105,9 +105,9 @@ func (c *Console) viewVideo(j video.Job, person string) videopages.Video {
 
 // secondOf returns the present price of one second of a video.
 func secondOf(m *catalog.Model, size string) app.Amount {
-	var usage billing.Usage
-	usage[billing.Seconds] = millisPerSecond
-	cost, err := m.CardFor(size).Cost(usage)
+	var usage meter.Counts
+	usage[meter.Seconds] = millisPerSecond
+	cost, err := m.CardFor(size).Cost(usage, meter.Terms{})
 	if err != nil {
 		return 0
 	}

@@ -8,6 +8,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/meter"
 	"umg/app/ratelimit"
 	"umg/billing"
 )
@@ -261,11 +262,11 @@ func minHoldOf(m *catalog.Model) (app.Amount, error) {
 			seconds = n
 		}
 	}
-	usage := billing.Usage{}
-	usage[billing.Seconds] = seconds * millisecondsPerSecond
-	least, err := m.RateCard.Cost(usage)
+	usage := meter.Counts{}
+	usage[meter.Seconds] = seconds * millisecondsPerSecond
+	least, err := m.RateCard.Cost(usage, meter.Terms{})
 	for _, card := range m.SizeRateCards {
-		cost, problem := card.Cost(usage)
+		cost, problem := card.Cost(usage, meter.Terms{})
 		if err == nil {
 			least, err = min(least, cost), problem
 		}

@@ -5,11 +5,12 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/meter"
 	"umg/billing"
 )
 
 // cardOf is a rate card of one price.
-func cardOf(m billing.Meter, amount app.Amount, per int64) billing.RateCard {
+func cardOf(m meter.Meter, amount app.Amount, per int64) billing.RateCard {
 	return billing.RateCard{ID: "card", Rates: []billing.Rate{{Meter: m, Amount: amount, Per: per}}}
 }
 
@@ -20,14 +21,14 @@ func TestTheLeastHoldOfAModel(t *testing.T) {
 		want  app.Amount
 	}{
 		"a free model": {catalog.Model{Kind: catalog.KindText}, 0},
-		"a text model": {catalog.Model{Kind: catalog.KindText, RateCard: cardOf(billing.InputTokens, 1000, 1)}, 1000 * promptOverheadTokens},
+		"a text model": {catalog.Model{Kind: catalog.KindText, RateCard: cardOf(meter.InputTokens, 1000, 1)}, 1000 * promptOverheadTokens},
 		"a video model": {
-			catalog.Model{Kind: catalog.KindVideo, Seconds: []int64{8, 4}, RateCard: cardOf(billing.Seconds, 1000, millisecondsPerSecond)}, 4000,
+			catalog.Model{Kind: catalog.KindVideo, Seconds: []int64{8, 4}, RateCard: cardOf(meter.Seconds, 1000, millisecondsPerSecond)}, 4000,
 		},
 		"a video model with a cheaper size": {
 			catalog.Model{
-				Kind: catalog.KindVideo, Seconds: []int64{4}, RateCard: cardOf(billing.Seconds, 1000, millisecondsPerSecond),
-				SizeRateCards: map[string]billing.RateCard{"1x1": cardOf(billing.Seconds, 500, millisecondsPerSecond)},
+				Kind: catalog.KindVideo, Seconds: []int64{4}, RateCard: cardOf(meter.Seconds, 1000, millisecondsPerSecond),
+				SizeRateCards: map[string]billing.RateCard{"1x1": cardOf(meter.Seconds, 500, millisecondsPerSecond)},
 			}, 2000,
 		},
 	} {

@@ -13,6 +13,7 @@ import (
 	"umg/app"
 	"umg/app/dialect"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/app/provider"
 	"umg/billing"
 )
@@ -41,7 +42,7 @@ func (w *watcher) Write(p []byte) error {
 func (w *watcher) Progress(h billing.Hold, s billing.Settlement) {
 	w.book.Progress(h, s)
 	w.delivered = s.Delivered
-	w.unmarked = w.frames - s.Record.Usage[billing.OutputTokens]
+	w.unmarked = w.frames - s.Record.Usage[meter.OutputTokens]
 	w.tooEarly = w.tooEarly || w.unmarked < 0
 }
 
@@ -62,7 +63,7 @@ func TestMarksFollowWhatIsDeliveredClosely(t *testing.T) {
 		t.Errorf("%d frames, %d of them unmarked at most, %d marks, too early %t", w.frames, w.gap, len(w.marks), w.tooEarly)
 	}
 	last := w.marks[len(w.marks)-1]
-	if u := last.Record; u.Reason != "crashed" || u.Outcome != "cut" || !u.Estimated || u.Usage[billing.InputTokens] != 101 || last.Cost == 0 {
+	if u := last.Record; u.Reason != "crashed" || u.Outcome != "cut" || !u.Estimated || u.Usage[meter.InputTokens] != 101 || last.Cost == 0 {
 		t.Errorf("the last mark is %+v", last)
 	}
 }
@@ -74,7 +75,7 @@ func TestTheFirstMarkCostsNothing(t *testing.T) {
 	p := relayed(t, g, bytes.NewReader(nil), w)
 	p.checkpoint(p.stats(), time.Time{})
 	p.close()
-	if s := w.marks[0]; s.Cost != 0 || s.Delivered || s.Record.Reason != "crashed_unanswered" || s.Record.Outcome != "failed" || s.Record.Usage != (billing.Usage{}) {
+	if s := w.marks[0]; s.Cost != 0 || s.Delivered || s.Record.Reason != "crashed_unanswered" || s.Record.Outcome != "failed" || s.Record.Usage != (meter.Counts{}) {
 		t.Errorf("%+v", s)
 	}
 }
@@ -146,7 +147,7 @@ func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
 			t.Errorf("%s of %s are paid by %s", paid, p.funding.hold.Amount, rule.Reason)
 		case rule.Charge == billing.ChargeDelivered && !p.attempt.stats.Reported && u.InputTotal() <= p.funding.estimate.input && charge.cost > p.funding.hold.Amount:
 			t.Errorf("%s are counted for %s by %s", charge.cost, p.funding.hold.Amount, rule.Reason)
-		case rule.Charge == billing.ChargeNothing && (charge.cost != 0 || charge.meters() != billing.Usage{}):
+		case rule.Charge == billing.ChargeNothing && (charge.cost != 0 || charge.meters() != meter.Counts{}):
 			t.Errorf("%+v by %s", charge, rule.Reason)
 		case ended != nil && !p.response.writer.delivered && charge.cost != 0 && rule.Outcome != outcomeLeft:
 			t.Errorf("nothing delivered costs %s by %s", charge.cost, rule.Reason)

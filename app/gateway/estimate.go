@@ -7,6 +7,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/billing"
 )
 
@@ -39,9 +40,9 @@ type estimate struct {
 	inputBelieved int64 // InputBelieved is the largest plausible count of a provider.
 	output        int64 // Output is the most output tokens of each choice.
 	choices       int64
-	inputUsage    billing.Usage
-	inMeter       billing.Meter // InMeter is the most expensive meter of an input token.
-	outMeter      billing.Meter
+	inputUsage    meter.Counts
+	inMeter       meter.Meter // InMeter is the most expensive meter of an input token.
+	outMeter      meter.Meter
 	slice         int64 // Slice is the number of output tokens of each choice that is reserved first.
 	want, min     app.Amount
 	most          app.Amount // Most is the amount for all of the output.
@@ -76,10 +77,10 @@ func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 		e.output = min(e.output, max(head.MaxTokens, least))
 	}
 	card := &m.RateCard
-	e.inMeter = dearest(card, billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens)
-	e.outMeter = dearest(card, billing.OutputTokens, billing.ReasoningTokens)
+	e.inMeter = dearest(card, meter.InputTokens, meter.CacheReadTokens, meter.CacheWriteTokens)
+	e.outMeter = dearest(card, meter.OutputTokens, meter.ReasoningTokens)
 	e.inputUsage[e.inMeter] = e.input
-	e.inputUsage[billing.Requests] = 1
+	e.inputUsage[meter.Requests] = 1
 	e.slice = e.output
 	if head.Stream && head.MaxTokens == 0 {
 		e.slice = min(e.output, sliceTokens)
@@ -102,7 +103,7 @@ func (f *funding) price(head *dialect.Head, m *catalog.Model) (err error) {
 }
 
 // dearest is the meter with the highest price of a token.
-func dearest(card *billing.RateCard, meters ...billing.Meter) billing.Meter {
+func dearest(card *billing.RateCard, meters ...meter.Meter) meter.Meter {
 	best, most := meters[0], app.Amount(-1)
 	for _, m := range meters {
 		rate, ok := card.Rate(m)
@@ -124,15 +125,15 @@ func leastInput(head *dialect.Head) int64 { return head.TextBytes / bytesPerToke
 func (e *estimate) cost(card *billing.RateCard, output int64) (app.Amount, error) {
 	u := e.inputUsage
 	u[e.outMeter] = min(output, countMax)
-	return card.Cost(u)
+	return card.Cost(u, meter.Terms{})
 }
 
 // inputCost is the price of the likely input alone.
 func (e *estimate) inputCost(card *billing.RateCard) (app.Amount, error) {
-	var input billing.Usage
-	input[billing.InputTokens] = e.inputLikely
-	input[billing.Requests] = 1
-	return card.Cost(input)
+	var input meter.Counts
+	input[meter.InputTokens] = e.inputLikely
+	input[meter.Requests] = 1
+	return card.Cost(input, meter.Terms{})
 }
 
 // outputMost is the maximum output of all choices together.

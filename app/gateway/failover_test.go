@@ -10,6 +10,7 @@ import (
 
 	"umg/app/gateway"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/app/provider/health"
 	"umg/billing"
 )
@@ -63,8 +64,8 @@ func (f failover) rescue(model, provider string, attemptsMax int) gateway.Report
 	if r.Provider != provider || r.Attempts > attemptsMax || r.Outcome != "succeeded" {
 		f.t.Errorf("answered by %s after %d attempts, want %s and at most %d: %+v", r.Provider, r.Attempts, provider, attemptsMax, r)
 	}
-	output := r.Usage[billing.OutputTokens]
-	if !h.told || h.cost != r.Cost || output < failoverLength-2 || output > failoverLength+2 || r.Cost != cost(r.Usage[billing.InputTokens], output) {
+	output := r.Usage[meter.OutputTokens]
+	if !h.told || h.cost != r.Cost || output < failoverLength-2 || output > failoverLength+2 || r.Cost != cost(r.Usage[meter.InputTokens], output) {
 		f.t.Errorf("the client got the cost %s for %v, the report says %s", h.cost, r.Usage, r.Cost)
 	}
 	if after := f.b.balance().Posted; before-after != r.Cost || f.b.reserved() != 0 {

@@ -9,8 +9,8 @@ import (
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/app/provider"
-	"umg/billing"
 )
 
 const (
@@ -183,13 +183,13 @@ func (p *pipeline) markFallback() {
 }
 
 // pricedMeters are the meters of the charge of a text call.
-var pricedMeters = []billing.Meter{
-	billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens, billing.OutputTokens, billing.ReasoningTokens, billing.Requests,
+var pricedMeters = []meter.Meter{
+	meter.InputTokens, meter.CacheReadTokens, meter.CacheWriteTokens, meter.OutputTokens, meter.ReasoningTokens, meter.Requests,
 }
 
 // isDearer reports whether a model has any price that is higher than that of the call's model.
 func (c *call) isDearer(m *catalog.Model) bool {
-	return m.RateCard.Exceeds(c.model.RateCard, pricedMeters...)
+	return m.RateCard.Exceeds(&c.model.RateCard, pricedMeters...)
 }
 
 // mayResumeElsewhere reports whether there is a fallback model that may continue a cut answer of this model.

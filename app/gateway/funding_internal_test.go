@@ -8,6 +8,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/app/provider"
 	"umg/billing"
 )
@@ -144,7 +145,7 @@ func TestAChargeIsWhatTheRuleTakes(t *testing.T) {
 	if c := f.charge(billing.RuleOf(billing.ReasonCrashed), stats); !c.charged || !c.counted || c.usage != (llm.Usage{Input: 100, Output: 10}) {
 		t.Errorf("what was delivered: %+v", c)
 	}
-	if c := f.charge(billing.RuleOf(billing.ReasonUpstreamFailed), stats); c.charged || c.cost != 0 || c.meters() != (billing.Usage{}) {
+	if c := f.charge(billing.RuleOf(billing.ReasonUpstreamFailed), stats); c.charged || c.cost != 0 || c.meters() != (meter.Counts{}) {
 		t.Errorf("nothing: %+v", c)
 	}
 	stats.Usage, stats.Reported = llm.Usage{Input: 900, Output: 1 << 30}, true

@@ -135,7 +135,7 @@ func (f *funding) extendAtEnd(ctx context.Context, s *dialect.StreamStats) {
 		return
 	}
 	used, _ := f.plausibleUsage(s)
-	cost, err := f.card.Cost(usageMeters(used))
+	cost, err := f.card.Cost(used.Counts(), used.Terms)
 	if more := min(cost, f.estimate.most) - f.hold.Amount; err == nil && more > 0 {
 		_ = f.credit.Extend(ctx, &f.hold, more)
 	}

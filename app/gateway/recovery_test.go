@@ -8,6 +8,7 @@ import (
 
 	"umg/app/gateway"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/billing"
 )
 
@@ -193,7 +194,7 @@ func TestACrashWhileAnotherRouteGoesOnIsChargedWhatWasDelivered(t *testing.T) {
 	must(t, err)
 	charged := int64(0)
 	for i, s := range told.seen {
-		if out := s.Record.Usage[billing.OutputTokens]; s.Delivered && (out < charged || out > 41 || s.Record.Usage[billing.InputTokens] == 0) {
+		if out := s.Record.Usage[meter.OutputTokens]; s.Delivered && (out < charged || out > 41 || s.Record.Usage[meter.InputTokens] == 0) {
 			t.Errorf("mark %d is of %d tokens behind one of %d", i, out, charged)
 		} else {
 			charged = max(charged, out)
@@ -206,7 +207,7 @@ func TestACrashWhileAnotherRouteGoesOnIsChargedWhatWasDelivered(t *testing.T) {
 			break
 		}
 	}
-	if out := before.Record.Usage[billing.OutputTokens]; before.Record.Provider != "beta" || !before.Delivered || out < 10 || out > 13 {
+	if out := before.Record.Usage[meter.OutputTokens]; before.Record.Provider != "beta" || !before.Delivered || out < 10 || out > 13 {
 		t.Errorf("as the other route is asked the mark is %+v", before)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/dialect/translate"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/app/provider"
 	"umg/billing"
 )
@@ -34,7 +35,7 @@ func (b *book) Progress(_ billing.Hold, s billing.Settlement)                  {
 func (b *book) Settle(context.Context, billing.Hold, billing.Settlement) error { return nil }
 
 var card = billing.RateCard{ID: "card", Rates: []billing.Rate{
-	{Meter: billing.InputTokens, Amount: 3 * app.Dollar, Per: 1_000_000}, {Meter: billing.OutputTokens, Amount: 15 * app.Dollar, Per: 1_000_000},
+	{Meter: meter.InputTokens, Amount: 3 * app.Dollar, Per: 1_000_000}, {Meter: meter.OutputTokens, Amount: 15 * app.Dollar, Per: 1_000_000},
 }}
 
 const frame = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"up",` +

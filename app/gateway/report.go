@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/app/provider"
 	"umg/app/ratelimit"
 	"umg/billing"
@@ -26,7 +27,7 @@ type Report struct {
 	Outcome         string
 	Reason          billing.Reason
 	FinishReason    string
-	Usage           billing.Usage
+	Usage           meter.Counts
 	Cost            app.Amount
 	FirstByte       time.Duration
 	Duration        time.Duration

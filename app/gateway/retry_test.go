@@ -11,8 +11,8 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
+	"umg/app/meter"
 	"umg/app/provider/health"
-	"umg/billing"
 )
 
 // routed are models whose routes are tried in other ways than one after the other.
@@ -474,7 +474,7 @@ func TestFailedAttemptsAreNeverBilled(t *testing.T) {
 		b.fault("alpha", spec)
 		r, _, err := b.generate(b.call("test/two", "count to 20", ""))
 		must(t, err)
-		if r.Cost != cost(r.Usage[billing.InputTokens], 20) || r.Provider != "beta" {
+		if r.Cost != cost(r.Usage[meter.InputTokens], 20) || r.Provider != "beta" {
 			t.Errorf("%s: report %+v", spec, r)
 		}
 		b.settled(r.Cost)

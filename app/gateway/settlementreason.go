@@ -32,7 +32,7 @@ func (p *pipeline) reason(ctx context.Context, ended error) billing.Reason {
 	case p.funding.implausible(stats):
 		return billing.ReasonUsageImplausible
 	}
-	cost, err := p.model.RateCard.Cost(usageMeters(stats.Usage))
+	cost, err := p.model.RateCard.Cost(stats.Usage.Counts(), stats.Usage.Terms)
 	switch {
 	case err != nil || cost > p.funding.payable():
 		return billing.ReasonOverrun

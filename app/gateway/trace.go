@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/app/provider"
 	"umg/app/telemetry"
 	"umg/billing"
@@ -191,11 +192,11 @@ func (p *pipeline) endSpan() {
 	e := telemetry.Ending{
 		RequestID: p.request.ID, Style: string(p.request.Style), Provider: report.Provider, Upstream: report.UpstreamModel,
 		Outcome: report.Outcome, Finish: report.FinishReason, Stream: report.Streamed, Attempts: report.Attempts, FirstByte: report.FirstByte,
-		CacheReadTokens: report.Usage[billing.CacheReadTokens], CacheWriteTokens: report.Usage[billing.CacheWriteTokens],
-		ReasoningTokens: report.Usage[billing.ReasoningTokens],
+		CacheReadTokens: report.Usage[meter.CacheReadTokens], CacheWriteTokens: report.Usage[meter.CacheWriteTokens],
+		ReasoningTokens: report.Usage[meter.ReasoningTokens],
 	}
-	e.InputTokens = report.Usage[billing.InputTokens] + e.CacheReadTokens + e.CacheWriteTokens
-	e.OutputTokens = report.Usage[billing.OutputTokens] + e.ReasoningTokens
+	e.InputTokens = report.Usage[meter.InputTokens] + e.CacheReadTokens + e.CacheWriteTokens
+	e.OutputTokens = report.Usage[meter.OutputTokens] + e.ReasoningTokens
 	if p.model != nil {
 		e.Model = p.model.ID
 	}

@@ -4,6 +4,7 @@ import (
 	"umg/app"
 	"umg/app/dialect"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/billing"
 )
 
@@ -109,7 +110,7 @@ func (f *funding) charge(rule billing.Rule, s *dialect.StreamStats) (c charge) {
 		return charge{counted: true}
 	}
 	var err error
-	if c.cost, err = f.card.Cost(c.meters()); err != nil {
+	if c.cost, err = f.card.Cost(c.meters(), c.usage.Terms); err != nil {
 		c.cost = f.hold.Amount // The cost exceeds the largest amount.
 	}
 	if most := f.payable(); most < f.hold.Amount {
@@ -128,20 +129,9 @@ func (f *funding) payable() app.Amount {
 }
 
 // meters returns the charged usage on the meters of the ledger.
-func (c charge) meters() billing.Usage {
+func (c charge) meters() meter.Counts {
 	if !c.charged {
-		return billing.Usage{}
+		return meter.Counts{}
 	}
-	return usageMeters(c.usage)
-}
-
-// usageMeters divides a usage among the meters of the ledger, which do not overlap.
-func usageMeters(used llm.Usage) (u billing.Usage) {
-	u[billing.InputTokens] = used.Input
-	u[billing.CacheReadTokens] = used.CacheRead
-	u[billing.CacheWriteTokens] = used.CacheWrite
-	u[billing.OutputTokens] = used.Output - used.Reasoning
-	u[billing.ReasoningTokens] = used.Reasoning
-	u[billing.Requests] = 1
-	return u
+	return c.usage.Counts()
 }

@@ -71,6 +71,8 @@ type ResponseOptions struct {
 	IncludeUsage bool
 	// Request is the request of the client; nil when the answer is passed on without translation.
 	Request *Request
+	// UsageReader reads the usage of the provider; nil for the reader of the provider's style.
+	UsageReader UsageReader
 }
 
 // Charge is the usage and the cost of an answer, as the client reads them.

@@ -4,16 +4,29 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+	"umg/app/meter"
 )
 
 // Usage is what one text call used, in tokens. Input, CacheRead and CacheWrite are disjoint: each input token is in
-// exactly one of them. Reasoning is a part of Output. Styles differ in both, so each codec converts its counts to this form.
+// exactly one of them. Reasoning is a part of Output. Styles differ in both, so each reader converts its counts to this form.
 type Usage struct {
 	Input      int64
 	CacheRead  int64
 	CacheWrite int64
 	Output     int64
 	Reasoning  int64
+
+	// Parts are the counts of meters of their own: kinds of the tokens above, such as sound in Input, and fees, such as searches. Counts
+	// of kinds are included in the totals above.
+	Parts meter.Counts
+	// Terms are those on which the provider served the call, without the time.
+	Terms meter.Terms
+	// ProviderCost is what the provider says it takes for the call, rounded up; nil when it does not say.
+	ProviderCost *app.Amount
+	// Unread means that the provider reported a positive count that no reader knows.
+	Unread bool
 
 	// Doubts are the faults of the provider's report. Zero is a sound report.
 	Doubts Doubts
@@ -45,6 +58,62 @@ type Report struct {
 	Reasoning  int64
 	// Inclusive means that Input includes CacheRead and CacheWrite.
 	Inclusive bool
+
+	// Parts, Terms, ProviderCost and Unread are as in Usage.
+	Parts        meter.Counts
+	Terms        meter.Terms
+	ProviderCost *app.Amount
+	Unread       bool
+}
+
+// kinds lists the meters of kinds of tokens with the total that includes them.
+var kinds = [...]struct {
+	total  meter.Meter
+	meters []meter.Meter
+}{
+	{meter.InputTokens, []meter.Meter{meter.InputAudioTokens, meter.InputImageTokens, meter.InputVideoTokens}},
+	{meter.CacheReadTokens, []meter.Meter{meter.CacheReadAudioTokens, meter.CacheReadImageTokens}},
+	{meter.CacheWriteTokens, []meter.Meter{meter.CacheWriteHourTokens, meter.CacheWriteLongTokens}},
+	{meter.OutputTokens, []meter.Meter{meter.OutputAudioTokens, meter.OutputImageTokens}},
+}
+
+// total is the total that includes the kinds of a meter, without reasoning.
+func (u *Usage) total(m meter.Meter) int64 {
+	switch m {
+	case meter.InputTokens:
+		return u.Input
+	case meter.CacheReadTokens:
+		return u.CacheRead
+	case meter.CacheWriteTokens:
+		return u.CacheWrite
+	default:
+		return u.Output - u.Reasoning
+	}
+}
+
+// Counts divides the usage among the meters, which do not overlap. The call counts as one request.
+func (u *Usage) Counts() meter.Counts {
+	c := u.Parts
+	for _, k := range kinds {
+		rest := u.total(k.total)
+		for _, m := range k.meters {
+			c[m] = min(c[m], rest)
+			rest -= c[m]
+		}
+		c[k.total] = rest
+	}
+	c[meter.ReasoningTokens] = u.Reasoning
+	c[meter.Requests] = 1
+	return c
+}
+
+// UsageReader reads the usage that one provider reports in one style.
+type UsageReader interface {
+	// ReadUsage adds the members of a usage object to a report. Members that the object does not have keep their values. It reports
+	// whether the object has the output.
+	ReadUsage(r *Report, object []byte) bool
+	// ReadAnswer adds what stands beside the usage object in a whole answer, or in the frame of a stream.
+	ReadAnswer(r *Report, document []byte)
 }
 
 // Usage returns the valid counts of the report, and its faults. It reports false when neither the input nor the output is known.
@@ -75,7 +144,29 @@ func (r Report) Usage() (u Usage, known bool) {
 	if u.Doubts&InputUnknown != 0 && u.Doubts&OutputUnknown != 0 {
 		return Usage{}, false
 	}
+	u.Terms, u.ProviderCost, u.Unread = r.Terms, r.ProviderCost, r.Unread
+	u.takeParts(&r.Parts)
 	return u, true
+}
+
+// takeParts takes the counts of parts that are not larger than their totals. Other counts are zero.
+func (u *Usage) takeParts(parts *meter.Counts) {
+	u.Parts = *parts
+	for _, k := range kinds {
+		rest := u.total(k.total)
+		for _, m := range k.meters {
+			if !u.fits(u.Parts[m], rest) {
+				u.Parts[m] = 0
+			}
+			rest -= u.Parts[m]
+		}
+	}
+	for m := range meter.Count {
+		if !isCount(u.Parts[m]) {
+			u.Parts[m] = 0
+			u.Doubts |= PartUnknown
+		}
+	}
 }
 
 // fits reports whether a part is not larger than its whole. Otherwise it notes the fault.

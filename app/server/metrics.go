@@ -10,7 +10,7 @@ import (
 
 	"umg/api"
 	"umg/app"
-	"umg/billing"
+	"umg/app/meter"
 )
 
 // metrics are what operators graph. Labels are routes, models, providers, styles, outcomes and classes of faults, whose number the
@@ -90,8 +90,8 @@ func (s *Server) Collectors() []prometheus.Collector {
 }
 
 // tokenMeters are the meters that count tokens.
-var tokenMeters = []billing.Meter{
-	billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens, billing.OutputTokens, billing.ReasoningTokens,
+var tokenMeters = []meter.Meter{
+	meter.InputTokens, meter.CacheReadTokens, meter.CacheWriteTokens, meter.OutputTokens, meter.ReasoningTokens,
 }
 
 func (m *metrics) observe(x *endedRequest) {
@@ -117,9 +117,9 @@ func (m *metrics) observeText(x *api.RequestLog) {
 	if x.Overhead > 0 {
 		m.overhead.WithLabelValues(x.Style).Observe(x.Overhead.Seconds())
 	}
-	for _, meter := range tokenMeters {
-		if n := x.Result.Usage[meter]; n > 0 {
-			m.tokens.WithLabelValues(x.Model, meter.String()).Add(float64(n))
+	for _, counted := range tokenMeters {
+		if n := x.Result.Usage[counted]; n > 0 {
+			m.tokens.WithLabelValues(x.Model, counted.String()).Add(float64(n))
 		}
 	}
 	if x.Result.Cost > 0 {

@@ -9,7 +9,7 @@ import (
 
 	"umg/api"
 	"umg/app"
-	"umg/billing"
+	"umg/app/meter"
 )
 
 const (
@@ -131,8 +131,8 @@ func (s *Server) log(x *endedRequest) {
 	if x.Model != "" && x.Style != "" {
 		u := x.Result.Usage
 		attrs = append(attrs,
-			slog.Int64("input_tokens", u[billing.InputTokens]+u[billing.CacheReadTokens]+u[billing.CacheWriteTokens]),
-			slog.Int64("output_tokens", u[billing.OutputTokens]+u[billing.ReasoningTokens]),
+			slog.Int64("input_tokens", u[meter.InputTokens]+u[meter.CacheReadTokens]+u[meter.CacheWriteTokens]),
+			slog.Int64("output_tokens", u[meter.OutputTokens]+u[meter.ReasoningTokens]),
 			slog.Int64("cost_nanos", int64(x.Result.Cost)))
 	}
 	s.o.Log.LogAttrs(r.Context(), level, "request", attrs...)

@@ -17,6 +17,7 @@ import (
 	"umg/app"
 	"umg/app/asset"
 	"umg/app/catalog"
+	"umg/app/meter"
 	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
@@ -215,9 +216,9 @@ const millisecondsPerSecond = 1000 // the meter of seconds counts milliseconds
 
 // costOf is the price of a video of so many seconds.
 func costOf(card billing.RateCard, seconds int64) (app.Amount, error) {
-	var usage billing.Usage
-	usage[billing.Seconds] = seconds * millisecondsPerSecond
-	return card.Cost(usage)
+	var usage meter.Counts
+	usage[meter.Seconds] = seconds * millisecondsPerSecond
+	return card.Cost(usage, meter.Terms{})
 }
 
 // open holds the credit and inserts the job in one transaction. A database that answers is given time, because calls of

@@ -7,6 +7,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/app/postgres"
 	"umg/app/webhook"
 	"umg/billing"
@@ -61,7 +62,7 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
 			return err
 		}
 		record := row.record(now, rule)
-		record.Usage[billing.Seconds] = int64(e.seconds) * millisecondsPerSecond
+		record.Usage[meter.Seconds] = int64(e.seconds) * millisecondsPerSecond
 		if err := s.o.Ledger.SettleIn(ctx, tx, row.hold(), billing.Settlement{Cost: e.cost, Record: record}); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"umg/app"
 	"umg/app/media"
+	"umg/app/meter"
 	"umg/app/webhook"
 	"umg/billing"
 )
@@ -35,7 +36,7 @@ func TestAJobIsFollowedToItsEndAndItsContentIsKept(t *testing.T) {
 			b.paid(price)
 			records, err := b.reports.Requests(t.Context(), b.account, 1)
 			b.must(err)
-			if got := records[0]; got.RequestID != id || got.Outcome != "succeeded" || got.Usage[billing.Seconds] != 8000 || got.Style != "videos" {
+			if got := records[0]; got.RequestID != id || got.Outcome != "succeeded" || got.Usage[meter.Seconds] != 8000 || got.Style != "videos" {
 				t.Errorf("the usage record is %+v", got)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/app/postgres"
 	"umg/billing"
 	"umg/billing/journal"
@@ -170,7 +171,7 @@ func (c *counter) call(b *testing.B, account string) {
 	if err == nil {
 		c.manager.Progress(h, billing.Settlement{Record: record})
 		record.Outcome, record.Reason = "succeeded", "completed"
-		record.Usage[billing.InputTokens], record.Usage[billing.OutputTokens] = 1234, 321
+		record.Usage[meter.InputTokens], record.Usage[meter.OutputTokens] = 1234, 321
 		err = c.manager.Settle(b.Context(), h, billing.Settlement{Cost: 123_456, Delivered: true, Record: record})
 	}
 	settled := time.Now()

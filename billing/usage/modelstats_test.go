@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/billing"
 	"umg/billing/usage"
 )
@@ -25,7 +26,7 @@ func TestModelsAreJudgedByTheirOwnFailuresOnly(t *testing.T) {
 			h.use(account, now, 1, func(r *billing.UsageRecord) {
 				r.Model, r.Reason, r.Streamed = "m", string(reason), reason == "completed"
 				r.Outcome, r.FirstByte, r.Duration = billing.RuleOf(reason).Outcome, 400*time.Millisecond, 900*time.Millisecond
-				r.Usage = billing.Usage{billing.OutputTokens: 50}
+				r.Usage = meter.Counts{meter.OutputTokens: 50}
 			})
 		}
 	}
@@ -75,7 +76,7 @@ func TestTheLastTextCallsArePricedAgain(t *testing.T) {
 	account, now := h.account(app.Dollar), time.Now().UTC()
 	for i := range 3 {
 		h.use(account, now.Add(time.Duration(i)*time.Second), app.Amount(100+i), func(r *billing.UsageRecord) {
-			r.Usage = billing.Usage{billing.InputTokens: 1, billing.OutputTokens: int64(i)}
+			r.Usage = meter.Counts{meter.InputTokens: 1, meter.OutputTokens: int64(i)}
 		})
 	}
 	h.use(account, now.Add(time.Minute), 5, func(r *billing.UsageRecord) { r.Style = "videos" })

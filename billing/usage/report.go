@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/app/postgres"
-	"umg/billing"
 )
 
 // Grouping is how a usage report is divided.
@@ -57,7 +57,7 @@ type Line struct {
 	Failed        int64 // Failed counts calls that neither succeeded nor were ended by their client.
 	Streamed      int64
 	Limited       int64 // Limited counts responses with status 429, if the query asks for them.
-	Usage         billing.Usage
+	Usage         meter.Counts
 	Cost, Overrun app.Amount
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/billing"
 	"umg/billing/usage"
 )
@@ -75,7 +76,7 @@ func TestReportsGroupFilterAndAddUp(t *testing.T) {
 	}
 	whole := ask(usage.Query{})
 	if u := whole.Total; u.Requests != 12 || u.Cost != 66 || u.Failed != 2 || u.Streamed != 2 || len(whole.Lines) != 1 || !whole.Lines[0].Start.IsZero() ||
-		u.Usage != (billing.Usage{12, 24, 36, 48, 60, 72, 84, 96, 108}) {
+		u.Usage != (meter.Counts{12, 24, 36, 48, 60, 72, 84, 96, 108}) {
 		t.Errorf("in all %+v", whole)
 	}
 	for group, lines := range map[usage.Grouping]int{

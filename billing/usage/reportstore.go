@@ -7,8 +7,8 @@ import (
 	"github.com/lib/pq"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/app/postgres"
-	"umg/billing"
 )
 
 // These limits apply to reports.
@@ -50,11 +50,11 @@ type usageSumRow struct {
 func (r usageSumRow) line() Line {
 	line := Line{
 		Group: r.Name, Requests: r.Requests, Failed: r.Failed, Streamed: r.Streamed, Limited: r.Limited, Cost: r.Cost, Overrun: r.Overrun,
-		Usage: billing.Usage{
-			billing.InputTokens: r.InputTokens, billing.CacheReadTokens: r.CacheReadTokens, billing.CacheWriteTokens: r.CacheWriteTokens,
-			billing.OutputTokens: r.OutputTokens, billing.ReasoningTokens: r.ReasoningTokens,
-			billing.Images: r.Images, billing.Seconds: r.Milliseconds,
-			billing.Characters: r.Characters, billing.Requests: r.Billed,
+		Usage: meter.Counts{
+			meter.InputTokens: r.InputTokens, meter.CacheReadTokens: r.CacheReadTokens, meter.CacheWriteTokens: r.CacheWriteTokens,
+			meter.OutputTokens: r.OutputTokens, meter.ReasoningTokens: r.ReasoningTokens,
+			meter.Images: r.Images, meter.Seconds: r.Milliseconds,
+			meter.Characters: r.Characters, meter.Requests: r.Billed,
 		},
 	}
 	if r.Start != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
 	"umg/billing/usage"
@@ -77,7 +78,7 @@ func (h *fixture) use(account string, at time.Time, cost app.Amount, change func
 	h.Helper()
 	hold := h.hold(account, 1000)
 	r := record(hold)
-	r.StartedAt, r.Reason, r.Style, r.Usage = at, "completed", "chat", billing.Usage{1, 2, 3, 4, 5, 6, 7, 8, 9}
+	r.StartedAt, r.Reason, r.Style, r.Usage = at, "completed", "chat", meter.Counts{1, 2, 3, 4, 5, 6, 7, 8, 9}
 	if change != nil {
 		change(&r)
 	}

@@ -10,6 +10,7 @@ import (
 	"umg/app/docs"
 	"umg/app/gateway"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/billing"
 	"umg/views"
 	"umg/views/codesample"
@@ -229,10 +230,10 @@ func CallTrouble(err error, id string) views.PlayTrouble {
 	}
 }
 
-func usageResult(u billing.Usage) playpages.Result {
+func usageResult(u meter.Counts) playpages.Result {
 	return playpages.Result{
-		Input: u[billing.InputTokens], CacheRead: u[billing.CacheReadTokens], CacheMade: u[billing.CacheWriteTokens],
-		Output: u[billing.OutputTokens], Reasoning: u[billing.ReasoningTokens],
+		Input: u[meter.InputTokens], CacheRead: u[meter.CacheReadTokens], CacheMade: u[meter.CacheWriteTokens],
+		Output: u[meter.OutputTokens], Reasoning: u[meter.ReasoningTokens],
 	}
 }
 
