@@ -13,7 +13,9 @@ import (
 
 // prices are the cards of the tests below: m@1 has a condition, film@1 a card for each of two sizes.
 func prices(_ context.Context, id string) ([]billing.RateCard, error) {
-	per := func(m meter.Meter, amount app.Amount) []billing.Rate { return []billing.Rate{{Meter: m, Amount: amount, Per: 1}} }
+	per := func(m meter.Meter, amount app.Amount) []billing.Rate {
+		return []billing.Rate{{Meter: m, Amount: amount, Per: 1}}
+	}
 	switch id {
 	case "m@1":
 		return []billing.RateCard{{
