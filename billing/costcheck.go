@@ -2,10 +2,10 @@ package billing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -14,13 +14,15 @@ import (
 	"umg/app/postgres"
 )
 
+// costsAtOnce is how many records are read at once.
+const costsAtOnce = 5_000
+
 // CardLoader reads all cards that have an id: a version of a model's prices has one for each size with prices of its own. It returns
 // app.NotFound when there are none.
 type CardLoader func(ctx context.Context, id string) ([]RateCard, error)
 
 // CheckCosts computes what every usage record cost from its meters, its terms and the rate card that it names, and what it cost the
-// operator from the cost card that it names. A nil loader of cost cards leaves the second out. It reads every record, so a large ledger
-// needs a pool without a statement timeout, and with two connections at least.
+// operator from the cost card that it names. A nil loader of cost cards leaves the second out.
 func CheckCosts(ctx context.Context, db *sqlx.DB, rateCards, costCards CardLoader) (Check, error) {
 	ctx, cancel := context.WithTimeout(ctx, booksMax)
 	defer cancel()
@@ -64,30 +66,38 @@ func (c *cardCache) get(ctx context.Context, id string) ([]RateCard, error) {
 	return cards, nil
 }
 
-func (c *costChecker) readAll(ctx context.Context, db *sqlx.DB) (err error) {
-	rows, err := db.QueryxContext(ctx, `select `+UsageColumns+` from usage_records`)
-	if err != nil {
-		return err
+// readAll checks all records, some at a time, so that no statement takes long. A record never changes what its cost follows from.
+func (c *costChecker) readAll(ctx context.Context, db *sqlx.DB) error {
+	var rows []struct {
+		UsageRow
+
+		Day time.Time `db:"day"`
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var row UsageRow
-		if err := rows.StructScan(&row); err != nil {
+	day, id := time.Time{}, ""
+	for {
+		rows = rows[:0]
+		err := db.SelectContext(ctx, &rows, `select day, `+UsageColumns+` from usage_records
+			where day >= $1::date and (day, request_id) > ($1::date, $2) order by day, request_id limit $3`,
+			day.Format(time.DateOnly), id, costsAtOnce)
+		if err != nil || len(rows) == 0 {
 			return err
 		}
-		finding, err := c.check(ctx, &row)
-		if err != nil {
-			return err
+		for i := range rows {
+			row := &rows[i].UsageRow
+			finding, err := c.check(ctx, row)
+			if err != nil {
+				return err
+			}
+			if finding == "" {
+				continue
+			}
+			c.found++
+			if len(c.findings) < findingsMax {
+				c.findings = append(c.findings, fmt.Sprintf("request %s: %s", row.RequestID, finding))
+			}
 		}
-		if finding == "" {
-			continue
-		}
-		c.found++
-		if len(c.findings) < findingsMax {
-			c.findings = append(c.findings, fmt.Sprintf("request %s: %s", row.RequestID, finding))
-		}
+		day, id = rows[len(rows)-1].Day, rows[len(rows)-1].RequestID
 	}
-	return rows.Err()
 }
 
 // check returns what is wrong with the costs of a record, or an empty text.
