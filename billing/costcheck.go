@@ -27,22 +27,48 @@ func CheckCosts(ctx context.Context, db *sqlx.DB, rateCards, costCards CardLoade
 	ctx, cancel := context.WithTimeout(ctx, booksMax)
 	defer cancel()
 	c := costChecker{rates: cardCache{load: rateCards}, costs: cardCache{load: costCards}}
-	if err := c.readAll(ctx, db); err != nil {
-		return Check{}, postgres.StoreError("billing: check costs", err)
+	check := Check{Name: "costs follow from meters and rate cards"}
+	var rows []struct {
+		UsageRow
+
+		Day time.Time `db:"day"`
 	}
-	slices.Sort(c.findings)
-	check := Check{Name: "costs follow from meters and rate cards", Holds: c.found == 0, Detail: strings.Join(c.findings, "; ")}
-	if more := c.found - len(c.findings); more > 0 {
-		check.Detail += fmt.Sprintf("; and %d more", more)
+	var findings []string
+	found, day, id := 0, time.Time{}, ""
+	for { // No statement takes long. A record never changes what its cost follows from, so there is no common snapshot.
+		rows = rows[:0]
+		err := db.SelectContext(ctx, &rows, `select day, `+UsageColumns+` from usage_records
+			where day >= $1::date and (day, request_id) > ($1::date, $2) order by day, request_id limit $3`,
+			day.Format(time.DateOnly), id, costsAtOnce)
+		if err != nil {
+			return check, postgres.StoreError("billing: check costs", err)
+		}
+		if len(rows) == 0 {
+			break
+		}
+		for i := range rows {
+			row := &rows[i].UsageRow
+			finding, err := c.check(ctx, row)
+			if err != nil {
+				return check, fmt.Errorf("billing: check costs: request %s: %w", row.RequestID, err)
+			}
+			if finding == "" {
+				continue
+			}
+			if found++; found <= findingsMax {
+				findings = append(findings, fmt.Sprintf("request %s: %s", row.RequestID, finding))
+			}
+		}
+		day, id = rows[len(rows)-1].Day, rows[len(rows)-1].RequestID
+	}
+	check.Holds, check.Detail = found == 0, strings.Join(findings, "; ")
+	if found > len(findings) {
+		check.Detail += fmt.Sprintf("; and %d more", found-len(findings))
 	}
 	return check, nil
 }
 
-type costChecker struct {
-	rates, costs cardCache
-	findings     []string
-	found        int
-}
+type costChecker struct{ rates, costs cardCache }
 
 // cardCache keeps the cards that were read. Cards of an id never change.
 type cardCache struct {
@@ -64,40 +90,6 @@ func (c *cardCache) get(ctx context.Context, id string) ([]RateCard, error) {
 	}
 	c.cards[id] = cards
 	return cards, nil
-}
-
-// readAll checks all records, some at a time, so that no statement takes long. A record never changes what its cost follows from.
-func (c *costChecker) readAll(ctx context.Context, db *sqlx.DB) error {
-	var rows []struct {
-		UsageRow
-
-		Day time.Time `db:"day"`
-	}
-	day, id := time.Time{}, ""
-	for {
-		rows = rows[:0]
-		err := db.SelectContext(ctx, &rows, `select day, `+UsageColumns+` from usage_records
-			where day >= $1::date and (day, request_id) > ($1::date, $2) order by day, request_id limit $3`,
-			day.Format(time.DateOnly), id, costsAtOnce)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		for i := range rows {
-			row := &rows[i].UsageRow
-			finding, err := c.check(ctx, row)
-			if err != nil {
-				return err
-			}
-			if finding == "" {
-				continue
-			}
-			c.found++
-			if len(c.findings) < findingsMax {
-				c.findings = append(c.findings, fmt.Sprintf("request %s: %s", row.RequestID, finding))
-			}
-		}
-		day, id = rows[len(rows)-1].Day, rows[len(rows)-1].RequestID
-	}
 }
 
 // check returns what is wrong with the costs of a record, or an empty text.

@@ -47,9 +47,9 @@ func priced(h *fixture) map[string]string {
 		"free":    {1000, 0, billing.UsageRecord{Reason: "upstream_failed"}},
 		"unnamed": {1000, 0, billing.UsageRecord{RateCardID: "none"}},
 		"film":    {1000, 6, billing.UsageRecord{RateCardID: "film@1", Usage: meter.Counts{meter.Images: 2}}},
-		"stated":  {1000, 77, billing.UsageRecord{ProviderCost: &stated, Flags: "x " + billing.FlagProviderPrice}},
+		"stated":  {1000, 77, billing.UsageRecord{Costs: billing.Costs{ProviderCost: &stated}, Flags: "x " + billing.FlagProviderPrice}},
 		"upstream": {1000, 40, billing.UsageRecord{
-			Usage: meter.Counts{meter.InputTokens: 40}, UpstreamCost: &upstream, CostCardID: "cost@1",
+			Usage: meter.Counts{meter.InputTokens: 40}, Costs: billing.Costs{UpstreamCost: &upstream, CostCardID: "cost@1"},
 		}},
 	} {
 		hold, r := h.hold(account, c.hold), c.record
