@@ -98,10 +98,10 @@ func (c *costChecker) check(ctx context.Context, row *UsageRow) (finding string,
 	if slices.ContainsFunc(row.Meters[min(len(row.Meters), int(meter.Count)):], func(n int64) bool { return n != 0 }) {
 		return "it has counts of meters that this version does not know", nil
 	}
-	if _, err := meter.ParseTerms(row.Terms, r.StartedAt); err != nil {
-		return err.Error(), nil
-	}
 	finding, err = c.checkPrice(ctx, &r)
+	if _, unknown := meter.ParseTerms(row.Terms, r.StartedAt); unknown != nil {
+		finding = unknown.Error()
+	}
 	if finding != "" || err != nil || c.costs.load == nil || r.UpstreamCost == nil || r.CostCardID == "" {
 		return finding, err
 	}
