@@ -26,7 +26,12 @@ const (
 )
 
 // rule says how a target follows from slots: the first alternative that applies.
-type rule struct{ alternatives []alternative }
+type rule struct {
+	alternatives []alternative
+	// only is the slot of a rule that has nothing but one.
+	only   int
+	isOnly bool
+}
 
 type alternative struct {
 	tests []test
@@ -269,6 +274,9 @@ func (c *compiler) rule(items []string, shift int) (rule, error) {
 		if len(a.terms) == 0 || a.terms[0].less {
 			return r, errors.New("each alternative must add a path before others")
 		}
+	}
+	if len(r.alternatives) == 1 && len(a.terms) == 1 && len(a.tests) == 0 {
+		r.only, r.isOnly = a.terms[0].slot, true
 	}
 	return r, nil
 }

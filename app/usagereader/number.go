@@ -12,10 +12,10 @@ const digitsMax = 17
 // parseNumber reads a number and multiplies it by ten to the power of shift, rounded to the nearest. A boolean is 0 or 1. Without a shift
 // only whole numbers up to llm.TokensMax are counts. Any other value is llm.Unknown.
 func parseNumber(value []byte, shift int) int64 {
-	switch string(value) {
-	case "true":
+	switch value[0] {
+	case 't':
 		return 1
-	case "false":
+	case 'f':
 		return 0
 	}
 	if shift > 0 {

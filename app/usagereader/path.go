@@ -11,8 +11,12 @@ const none = -1
 
 // node is a place in a document: a member, or an element of an array.
 type node struct {
-	members  []member
+	members []member
+	// index finds a member by the hash of its name; its length is a power of two.
+	index    []*member
 	branches []branch
+	// key is the only member that the filters of the branches ask for; empty when they ask for several.
+	key string
 	// number and word are the slots for the value; none when it is not needed.
 	number, word int
 	// shift is the power of ten by which a number is multiplied: 3 for thousandths.
@@ -182,9 +186,65 @@ func (n *node) place(path string) (*node, *branch, error) {
 	return n, nil, nil
 }
 
-// close notes the slots below each place.
+// hashOf is a hash of a member's name that is quick and tells the names of one object apart.
+func hashOf[T string | []byte](name T) int {
+	if len(name) == 0 {
+		return 0
+	}
+	return len(name)*5 + int(name[0])*3 + int(name[len(name)-1]) + int(name[len(name)/2])*7
+}
+
+// find returns the place of a member, or nil.
+func (n *node) find(name []byte) *node {
+	if len(n.index) == 0 {
+		return nil
+	}
+	for at := hashOf(name); ; at++ {
+		m := n.index[at&(len(n.index)-1)]
+		if m == nil {
+			return nil
+		}
+		if m.name == string(name) {
+			return m.node
+		}
+	}
+}
+
+// buildIndex prepares the member for find. At most half of the index is used.
+func (n *node) buildIndex() {
+	if len(n.members) == 0 {
+		return
+	}
+	size := 4
+	for size < 2*len(n.members) {
+		size *= 2
+	}
+	n.index = make([]*member, size)
+	for i := range n.members {
+		at := hashOf(n.members[i].name)
+		for n.index[at&(size-1)] != nil {
+			at++
+		}
+		n.index[at&(size-1)] = &n.members[i]
+	}
+}
+
+// commonKey returns the member that all filters ask for and nothing else; empty when there is none.
+func (n *node) commonKey() string {
+	key := ""
+	for _, b := range n.branches {
+		if len(b.conditions) != 1 || len(b.conditions[0].path) != 1 || key != "" && b.conditions[0].path[0] != key {
+			return ""
+		}
+		key = b.conditions[0].path[0]
+	}
+	return key
+}
+
+// close prepares a place for reading, and returns the slots at it and below.
 func (n *node) close() []int {
-	n.below = nil
+	n.buildIndex()
+	n.key, n.below = n.commonKey(), nil
 	for _, m := range n.members {
 		n.below = append(n.below, m.node.close()...)
 	}

@@ -33,9 +33,8 @@ type answer struct {
 		Total json.Number
 		Why   string
 	}
-	Disputed     string
-	ProviderCost json.Number `json:"provider_cost"`
-	Card         *struct{ Prices map[string]json.RawMessage }
+	Disputed string
+	Card     *struct{ Prices map[string]json.RawMessage }
 }
 
 // readerNames has the readers of providers that the data name otherwise.
@@ -171,10 +170,15 @@ func answers(t *testing.T) []answer {
 	return all
 }
 
+// changedLists has the rows whose model has other prices now than when the provider stated its cost.
+var changedLists = []int{190, 1366}
+
 // tally counts what became of the rows of some styles.
 type tally struct {
 	priced, exact, stated, unpriced, disputed int
-	refused                                   []string
+	// withCost counts the rows whose provider states its cost, and agreed those where the price list says the same.
+	withCost, agreed int
+	refused          []string
 }
 
 func TestPriceListsOfProviders(t *testing.T) {
@@ -198,6 +202,11 @@ func TestPriceListsOfProviders(t *testing.T) {
 	t.Logf("of %d rows with a price in the styles converse, cohere, embeddings and compact, %d charged exactly, %d refused; "+
 		"read without a price: %d there, %d and %d disputed in the others",
 		second.priced, second.exact, len(second.refused), second.unpriced, first.unpriced, first.disputed)
+	t.Logf("of %d rows with a price and with a cost that the provider states, %d agree; the price lists of %d have changed since",
+		first.withCost, first.agreed, len(changedLists))
+	if first.withCost != first.agreed+len(changedLists) {
+		t.Errorf("%d of %d rows agree with the cost of the provider", first.agreed, first.withCost)
+	}
 	if want := 634; first.priced != want || first.exact+len(first.refused) != want || len(first.refused) > 2 {
 		t.Errorf("%d rows have a price, of which %d are exact and %d refused", first.priced, first.exact, len(first.refused))
 	}
@@ -245,6 +254,13 @@ func (a *answer) check(t *testing.T, sum *tally) {
 		}
 		cost = *usage.ProviderCost
 		sum.stated++
+	}
+	if usage.ProviderCost != nil {
+		if sum.withCost++; *usage.ProviderCost == cost {
+			sum.agreed++
+		} else if !slices.Contains(changedLists, a.ID) {
+			t.Errorf("row %d: the price is $%s, and the provider states $%s", a.ID, cost, *usage.ProviderCost)
+		}
 	}
 	if !isRoundedUp(cost, want) {
 		t.Errorf("row %d (%s, %s, %s): $%s, not $%s; counts %v; usage %s",

@@ -228,6 +228,10 @@ func (l *layout) ReadAnswer(r *llm.Report, document []byte) {
 
 // eval computes a rule. It reports false when the document has none of its places.
 func (s *scan) eval(r *rule) (int64, bool) {
+	if r.isOnly {
+		n := s.numbers[r.only]
+		return n, n != absent
+	}
 	for i := range r.alternatives {
 		a := &r.alternatives[i]
 		if !s.passes(a.tests) {
@@ -326,4 +330,3 @@ func fitKinds(r *llm.Report) {
 }
 
 var _ llm.UsageReader = (*layout)(nil)
-

@@ -35,22 +35,8 @@ type scan struct {
 // object reads the object that begins at an index. It returns the index after it, or -1 when it is broken.
 func (s *scan) object(at int, n *node) int {
 	o := rawjson.OpenObject(s.doc, at)
-	next := 0
 	for o.NextKey() {
-		key := o.Key.Of(s.doc)
-		var child *node
-		// Providers write their members in the same order in each answer, which is mostly that of the table.
-		for i := range n.members {
-			k := next + i
-			if k >= len(n.members) {
-				k -= len(n.members)
-			}
-			if n.members[k].name == string(key) {
-				child, next = n.members[k].node, k+1
-				break
-			}
-		}
-		if !o.EndValue(s.value(o.Value.From, child, n.known)) {
+		if !o.EndValue(s.value(o.Value.From, n.find(o.Key.Of(s.doc)), n.known)) {
 			break
 		}
 	}
@@ -115,33 +101,63 @@ func (s *scan) leaf(value []byte, n *node) {
 
 // element reads an element of an array, with the first branch that has members for it.
 func (s *scan) element(from int, n *node) int {
+	if n.key != "" && from < len(s.doc) && s.doc[from] == '{' {
+		// Most providers write the kind of an element first, and then one pass is enough.
+		o := rawjson.OpenObject(s.doc, from)
+		if o.Next() && string(o.Key.Of(s.doc)) == n.key {
+			return s.restOfElement(&o, n)
+		}
+	}
 	to := rawjson.ValueEnd(s.doc, from, rawjson.DepthMax)
 	if to < 0 {
 		return to
 	}
-	read := n.known
 	value := s.doc[from:to]
+	branch, known := s.branchOf(n, func(b *branch) bool { return b.matches(value) })
+	switch {
+	case branch != nil && value[0] == '{':
+		s.object(from, branch)
+	case branch != nil:
+		s.leaf(value, branch)
+	case s.strict && !known:
+		s.unread = s.unread || hasPositive(value)
+	}
+	return to
+}
+
+// restOfElement reads the members after the first one of an element, which says its kind.
+func (s *scan) restOfElement(o *rawjson.Object, n *node) int {
+	kind := o.Value.Of(s.doc)
+	branch, known := s.branchOf(n, func(b *branch) bool { return b.conditions[0].accepts(kind) })
+	for o.NextKey() {
+		var child *node
+		if branch != nil {
+			child = branch.find(o.Key.Of(s.doc))
+		}
+		if !o.EndValue(s.value(o.Value.From, child, known)) {
+			break
+		}
+	}
+	return o.End()
+}
+
+// branchOf counts an element in the branches that match it. It returns the members of the first of them that has some, and whether other
+// members need not be read.
+func (s *scan) branchOf(n *node, matches func(*branch) bool) (members *node, known bool) {
+	known = n.known
 	for i := range n.branches {
 		b := &n.branches[i]
-		if !b.matches(value) {
+		if !matches(b) {
 			continue
 		}
 		if b.count != none {
 			s.numbers[b.count] = max(s.numbers[b.count], 0) + 1
 		}
-		if b.node != nil && !read {
-			if value[0] == '{' {
-				s.object(from, b.node)
-			} else {
-				s.leaf(value, b.node)
-			}
-			read = true
+		if members == nil && b.node != nil {
+			members, known = b.node, known || b.node.known
 		}
 	}
-	if s.strict && !read {
-		s.unread = s.unread || hasPositive(value)
-	}
-	return to
+	return members, known
 }
 
 func (b *branch) matches(element []byte) bool {
@@ -161,6 +177,11 @@ func (c *condition) holds(element []byte) bool {
 		}
 		value = rawjson.MemberOf(value, name).Of(value)
 	}
+	return c.accepts(value)
+}
+
+// accepts reports whether the value of the member is one of those that the condition asks for.
+func (c *condition) accepts(value []byte) bool {
 	if rawjson.IsNull(value) {
 		return c.orAbsent
 	}
