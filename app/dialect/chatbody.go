@@ -38,7 +38,7 @@ func readChatBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 	}
 	b.stats = StreamStats{ContentBytes: c.bytes}
 	if finish := rawjson.String(c.finish.Of(raw)); finish != "" {
-		b.stats.Finish = finishOf(chat.StopOf(finish), c.calls)
+		b.stats.Finish = finishOf(llm.StopOf(finish), c.calls)
 	}
 	b.stats.readUsage(usagereader.For(&a, llm.Chat), raw, c.usage.Of(raw))
 	model := rawjson.Quote(a.Model)

@@ -156,7 +156,7 @@ func (s *chatStream) withChoices(c *chunk, doc []byte) frameKind {
 	s.finished += int64(c.finished)
 	s.calls = s.calls || c.calls
 	if c.finished > 0 {
-		s.stats.Finish = finishOf(chat.StopOf(rawjson.String(c.finish.Of(doc))), s.calls)
+		s.stats.Finish = finishOf(llm.StopOf(rawjson.String(c.finish.Of(doc))), s.calls)
 	}
 	s.role = s.role || c.role
 	switch {

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"umg/app/dialect/messages"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/usagereader"
@@ -41,10 +40,10 @@ func readMessagesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 		return nil, llm.ErrBroken
 	}
 	if reason := rawjson.String(stop.Of(raw)); reason != "" {
-		if err := failedBy(messages.StopOf(reason), reason); err != nil {
+		if err := failedBy(llm.StopOf(reason), reason); err != nil {
 			return nil, err
 		}
-		b.stats.Finish = finishOf(messages.StopOf(reason), calls)
+		b.stats.Finish = finishOf(llm.StopOf(reason), calls)
 	}
 	b.stats.readUsage(usagereader.For(&a, llm.Messages), raw, b.usage.Of(raw))
 	return b, nil

@@ -166,7 +166,7 @@ func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (frameKind, erro
 	s.readPartOfUsage(v.usage.Of(doc))
 	delta := v.delta.Of(doc)
 	if reason := rawjson.String(rawjson.Get(delta, "stop_reason")); reason != "" {
-		stop := messages.StopOf(reason)
+		stop := llm.StopOf(reason)
 		if err := failedBy(stop, reason); err != nil {
 			return skippedFrame, err
 		}

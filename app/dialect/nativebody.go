@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 
-	"umg/app/dialect/native"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/usagereader"
@@ -77,7 +76,7 @@ func (g *generation) readCandidate(doc []byte, from int) int {
 		}
 		if string(key) == "finishReason" && isReason(o.Value.Of(doc)) {
 			g.finished++
-			if g.reason = o.Value; !g.failed.Found() && native.StopOf(rawjson.String(o.Value.Of(doc))).Failed() {
+			if g.reason = o.Value; !g.failed.Found() && llm.StopOf(rawjson.String(o.Value.Of(doc))).Failed() {
 				g.failed = o.Value
 			}
 		}
@@ -148,14 +147,14 @@ func isReason(value []byte) bool {
 // failedBy returns the error of an answer with a candidate that has failed.
 func (g *generation) failedBy(doc []byte) error {
 	reason := rawjson.String(g.failed.Of(doc))
-	return failedBy(native.StopOf(reason), reason)
+	return failedBy(llm.StopOf(reason), reason)
 }
 
 // finish returns why the answer ended. It is empty when there is no reason.
 func (g *generation) finish(doc []byte, calls bool) string {
 	switch {
 	case g.reason.Found():
-		return finishOf(native.StopOf(rawjson.String(g.reason.Of(doc))), calls)
+		return finishOf(llm.StopOf(rawjson.String(g.reason.Of(doc))), calls)
 	case g.blocked.Found():
 		return string(llm.StopFilter)
 	}

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"umg/app/dialect/rawjson"
-	"umg/app/dialect/responses"
 	"umg/app/llm"
 	"umg/app/usagereader"
 )
@@ -86,7 +85,7 @@ func (r *response) finish(doc []byte, status string) (string, error) {
 		details := r.reason.Of(doc)
 		reason = rawjson.String(rawjson.Get(details, "reason"))
 	}
-	stop := responses.StopOf(reason)
+	stop := llm.StopOf(reason)
 	switch {
 	case stop.Failed():
 		return "", failedBy(stop, reason)

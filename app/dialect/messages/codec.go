@@ -64,29 +64,3 @@ var stops = map[llm.Stop]string{
 	llm.StopError:       "end_turn",
 	llm.StopOther:       "end_turn",
 }
-
-// reasons has what each stop_reason means.
-var reasons = map[string]llm.Stop{
-	"end_turn":                      llm.StopEnd,
-	"stop_sequence":                 llm.StopSequence,
-	"max_tokens":                    llm.StopLength,
-	"model_context_window_exceeded": llm.StopContextFull,
-	"tool_use":                      llm.StopToolCalls,
-	"refusal":                       llm.StopRefusal,
-	"pause_turn":                    llm.StopPause,
-
-	// Providers that translate from another style send these reasons.
-	"malformed_tool_use":     llm.StopMalformed,
-	"malformed_model_output": llm.StopMalformed,
-}
-
-// StopOf returns what a stop_reason means. It is empty when there is none.
-func StopOf(reason string) llm.Stop {
-	if reason == "" {
-		return ""
-	}
-	if s, ok := reasons[reason]; ok {
-		return s
-	}
-	return llm.StopOfUnknown(reason)
-}

@@ -72,7 +72,7 @@ func decodeInput(raw jsontext.Value) string {
 
 // decodeStop returns why an answer ended. Some upstreams send end_turn after tool calls.
 func decodeStop(reason string, calls int) llm.Stop {
-	s := StopOf(reason)
+	s := llm.StopOf(reason)
 	if s == llm.StopEnd && calls > 0 {
 		return llm.StopToolCalls
 	}

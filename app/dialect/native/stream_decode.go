@@ -70,7 +70,7 @@ func (d *decoder) answer(dst []llm.Event, data []byte) []llm.Event {
 	f := &d.frame
 	// After the end of the answer, a candidate with content and without a finish reason is not part of it.
 	continues := slices.ContainsFunc(f.Candidates, func(c candidate) bool {
-		return c.Index == 0 && len(c.Content.Parts) > 0 && StopOf(c.Finish) == ""
+		return c.Index == 0 && len(c.Content.Parts) > 0 && llm.StopOf(c.Finish) == ""
 	})
 	blocked := f.Feedback.Blocked != "" && !isUnspecified(f.Feedback.Blocked)
 	if len(f.Candidates) == 0 && !blocked && len(f.Usage) == 0 || d.stop != "" && continues {
@@ -107,7 +107,7 @@ func (d *decoder) candidate(dst []llm.Event, c *candidate) []llm.Event {
 	for i := range c.Content.Parts {
 		dst = d.piece(dst, &c.Content.Parts[i])
 	}
-	if stop := StopOf(c.Finish); stop != "" {
+	if stop := llm.StopOf(c.Finish); stop != "" {
 		d.stop = stop
 	}
 	return dst
