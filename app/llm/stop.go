@@ -79,7 +79,7 @@ var stopWords = map[string]Stop{
 	"unexpected_tool_call":      StopMalformed,
 	"too_many_tool_calls":       StopMalformed,
 	"missing_thought_signature": StopMalformed,
-	// The responses style says failed of an answer whose error is told beside it; an answer without one could not be parsed.
+	// The responses style says failed of an answer whose error stands beside it. An answer without one could not be parsed.
 	"failed": StopMalformed,
 
 	"error":                        StopError,

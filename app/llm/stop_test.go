@@ -9,7 +9,7 @@ import (
 func TestStopWordsOfProviders(t *testing.T) {
 	t.Parallel()
 	for stop, words := range map[Stop]string{
-		"":              " FINISH_REASON_UNSPECIFIED BLOCKED_REASON_UNSPECIFIED",
+		"":              "FINISH_REASON_UNSPECIFIED BLOCKED_REASON_UNSPECIFIED",
 		StopEnd:         "stop STOP end_turn COMPLETE completed eos eos_token",
 		StopSequence:    "stop_sequence STOP_SEQUENCE",
 		StopLength:      "length max_tokens MAX_TOKENS max_output_tokens",
@@ -25,10 +25,13 @@ func TestStopWordsOfProviders(t *testing.T) {
 		StopOther: "OTHER incomplete new_word",
 	} {
 		for word := range strings.SplitSeq(words, " ") {
-			if got := StopOf(word); got != stop && !(word == "" && got == "") {
+			if got := StopOf(word); got != stop {
 				t.Errorf("%q means %q, not %q", word, got, stop)
 			}
 		}
+	}
+	if got := StopOf(""); got != "" {
+		t.Errorf("no word means %q", got)
 	}
 	for word, stop := range stopWords {
 		if word != strings.ToLower(word) || StopOf(strings.ToUpper(word)) != stop {

@@ -48,33 +48,9 @@ func parseWhole(value []byte) int64 {
 
 // parseDecimal reads a number that may have decimals and an exponent.
 func parseDecimal(value []byte, shift int) int64 {
-	n, digits, at, pointed := int64(0), 0, 0, false
-	for ; at < len(value); at++ {
-		c := value[at]
-		switch {
-		case c == '.' && !pointed:
-			pointed = true
-			continue
-		case c < '0' || c > '9':
-		case digits >= digitsMax:
-			if !pointed {
-				shift++
-			}
-			continue
-		default:
-			n = n*10 + int64(c-'0')
-			if n > 0 {
-				digits++
-			}
-			if pointed {
-				shift--
-			}
-			continue
-		}
-		break
-	}
-	exponent, ok := parseExponent(value[at:])
-	if !ok || at == 0 {
+	n, rest, shift := parseMantissa(value, shift)
+	exponent, ok := parseExponent(rest)
+	if !ok || len(rest) == len(value) {
 		return llm.Unknown
 	}
 	for shift += exponent; shift > 0 && n > 0; shift-- {
@@ -90,6 +66,30 @@ func parseDecimal(value []byte, shift int) int64 {
 		n = (n + 5) / 10
 	}
 	return n
+}
+
+// parseMantissa reads the digits of a number as a whole number. It returns the rest of the text, and the shift without the decimals.
+func parseMantissa(value []byte, shift int) (n int64, rest []byte, left int) {
+	digits, isDecimal := 0, false
+	for at, c := range value {
+		switch {
+		case c == '.' && !isDecimal:
+			isDecimal = true
+		case c < '0' || c > '9':
+			return n, value[at:], shift
+		case digits < digitsMax:
+			n = n*10 + int64(c-'0')
+			if n > 0 {
+				digits++
+			}
+			if isDecimal {
+				shift--
+			}
+		case !isDecimal:
+			shift++
+		}
+	}
+	return n, nil, shift
 }
 
 // parseExponent reads the exponent of a number, which may be missing.

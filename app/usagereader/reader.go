@@ -166,7 +166,8 @@ func (l *layout) readTotals(r *llm.Report, s *scan) (hasOutput bool) {
 			*one.to = n
 		}
 	}
-	r.Inclusive = l.inclusive && !(l.outsideWhenLarger && r.Input >= 0 && r.CacheRead > r.Input)
+	isLarger := r.Input >= 0 && r.CacheRead > r.Input
+	r.Inclusive = l.inclusive && (!l.outsideWhenLarger || !isLarger)
 	for _, slot := range l.outsideWhenHas {
 		r.Inclusive = r.Inclusive && s.numbers[slot] == absent
 	}

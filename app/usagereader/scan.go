@@ -191,12 +191,7 @@ func (c *condition) accepts(value []byte) bool {
 	if value[0] != '"' {
 		return false
 	}
-	for _, word := range c.words {
-		if string(value[1:len(value)-1]) == word {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.words, string(value[1:len(value)-1]))
 }
 
 // hasPositive reports whether a value is or has a positive number.

@@ -62,7 +62,7 @@ func TestTableHasEveryProvider(t *testing.T) {
 	if _, ok := Of("openai", llm.Messages); ok {
 		t.Error("a reader was found in a style that its provider does not speak")
 	}
-	if _, ok := Of("nobody", llm.Chat); ok {
+	if _, ok := Of("unknown", llm.Chat); ok {
 		t.Error("a reader was found for an unknown provider")
 	}
 	for _, style := range llm.Styles() {
@@ -80,7 +80,7 @@ func TestMetersOfReaders(t *testing.T) {
 			t.Errorf("Meters lacks %s", m)
 		}
 	}
-	if !slices.Contains(Meters("", llm.Native), meter.GroundedQueries) || Meters("nobody", llm.Chat) != nil {
+	if !slices.Contains(Meters("", llm.Native), meter.GroundedQueries) || Meters("unknown", llm.Chat) != nil {
 		t.Error("Meters is wrong for the default of a style, or for an unknown provider")
 	}
 }

@@ -178,7 +178,7 @@ func saying(member string, v any) any {
 			silent = silent && v[i] == nil
 		}
 		// Counts by meter are a list of numbers.
-		if len(v) > 0 && !(silent && len(v) == int(meter.Count)) {
+		if len(v) > 0 && (!silent || len(v) != int(meter.Count)) {
 			return v
 		}
 	case string:
