@@ -66,7 +66,7 @@ func (s *chatStream) Fail(dst []byte, e *app.Error, requestID string, charge *ll
 
 func (s *chatStream) read(f sse.Frame) (frameReading, error) {
 	if string(f.Data) == chat.Done {
-		return frameReading{isEndMark: true}, nil
+		return s.readEndMark(), nil
 	}
 	var ok bool
 	c := &s.chunk
@@ -95,6 +95,23 @@ func (s *chatStream) read(f sse.Frame) (frameReading, error) {
 		r.text = c.text
 	}
 	return r, nil
+}
+
+// readEndMark reads the end mark. Some providers never send a finish reason. Their answer is complete when they have counted all of it.
+func (s *chatStream) readEndMark() frameReading {
+	if s.finished > 0 || s.phase != phaseContent || !s.stats.Reported {
+		return frameReading{isEndMark: true}
+	}
+	s.finished, s.stats.Finish = s.options.Choices, finishOf(llm.StopEnd, s.calls)
+	return frameReading{isEndMark: true, kind: finishFrame}
+}
+
+// appendReasons appends the finish reasons that the provider has not sent.
+func (s *chatStream) appendReasons(dst []byte) []byte {
+	for index := range s.options.Choices {
+		dst = s.completeEnvelope().AppendFinish(dst, index, s.stats.Finish)
+	}
+	return dst
 }
 
 // adjust records the edits of the members at the top of a chunk.
@@ -185,8 +202,11 @@ func (s *chatStream) preface(dst []byte) []byte {
 	return s.completeEnvelope().AppendRole(dst)
 }
 
-// append appends a chunk unchanged, or as one data line when it has edits.
+// append appends a chunk unchanged, or as one data line when it has edits. In place of an end mark it appends the missing reasons.
 func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
+	if string(f.Data) == chat.Done {
+		return s.appendReasons(dst)
+	}
 	if len(s.split) > 0 {
 		choices := string(s.split[0].AppendPart(nil, f.Data, s.chunk.choices))
 		s.split = s.split[1:]

@@ -161,6 +161,55 @@ func TestAnEndThatAClientCanReadIsNoFailure(t *testing.T) {
 	}
 }
 
+// TestACountedAnswerNeedsNoReason ends a stream without a finish reason. It is complete only when the provider has counted all of it.
+func TestACountedAnswerNeedsNoReason(t *testing.T) {
+	t.Parallel()
+	body := strings.Replace(endedBody(llm.Chat, "stop"), `,"finish_reason":"stop"`, "", 1)
+	eachForm(t, llm.Chat, role+hello+usage+done, body, func(name string, tally dialect.StreamStats, out string, err error) {
+		if strings.Contains(name, "body") {
+			return // Bodies are complete without a reason.
+		}
+		if err != nil || tally.Finish != "stop" || !tally.Reported || !tally.Ended && !tally.Whole {
+			t.Errorf("%s: %v, %+v, %s", name, err, tally, out)
+		}
+	})
+	for _, stream := range []string{role + hello + done, role + hello + usage, role + usage + hello + done, role + usage + done} {
+		s := dialectOf(t, llm.Chat).NewStream(llm.ResponseOptions{Model: "public", Choices: 1})
+		_, err := passAll(s, stream)
+		if tally := s.Stats(); tally.Ended || tally.Whole || tally.Finish != "" {
+			t.Errorf("%q: %v, %+v", stream, err, tally)
+		}
+		s.Close()
+		events, err := []llm.Event(nil), error(nil)
+		decoder := dialectOf(t, llm.Chat).Codec.Decoder(&llm.ResponseOptions{Choices: 1})
+		frames := sse.NewReader(strings.NewReader(stream), nil)
+		for {
+			f, broken := frames.Next()
+			if broken != nil {
+				break
+			}
+			if events, err = decoder.Decode(events, f.Event, f.Data); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			_, err = decoder.End(events)
+		}
+		if !errors.Is(err, llm.ErrCut) {
+			t.Errorf("%q: the decoder returned %v", stream, err)
+		}
+		frames.Close()
+	}
+	s := dialectOf(t, llm.Chat).NewStream(llm.ResponseOptions{Model: "public", Choices: 1})
+	defer s.Close()
+	if _, err := passAll(s, role+hello+usage+done); err != nil {
+		t.Fatal(err)
+	}
+	if end := string(s.Finish(nil, charge)); strings.Count(end, `"finish_reason":"stop"`) != 1 || strings.Count(end, "[DONE]") != 1 {
+		t.Errorf("the client gets %s", end)
+	}
+}
+
 func TestAnAnswerThatIsNotOverHasFailed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"cancelled", "in_progress", "queued"} {

@@ -47,6 +47,10 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 		return dst, nil
 	}
 	if string(bytes.TrimSpace(data)) == Done {
+		if d.finishReason == "" && d.hasPart && d.reported {
+			// Some providers never send a finish reason. Their answer is complete when they have counted all of it.
+			d.finishReason = string(llm.StopEnd)
+		}
 		dst, err := d.End(dst)
 		if err != nil {
 			return dst, err
