@@ -106,14 +106,6 @@ func (s *chatStream) readEndMark() frameReading {
 	return frameReading{isEndMark: true, kind: finishFrame}
 }
 
-// appendReasons appends the finish reasons that the provider has not sent.
-func (s *chatStream) appendReasons(dst []byte) []byte {
-	for index := range s.options.Choices {
-		dst = s.completeEnvelope().AppendFinish(dst, index, s.stats.Finish)
-	}
-	return dst
-}
-
 // adjust records the edits of the members at the top of a chunk.
 func (s *chatStream) adjust(c *chunk, doc []byte) {
 	if s.envelope.ID == "" {
@@ -205,7 +197,10 @@ func (s *chatStream) preface(dst []byte) []byte {
 // append appends a chunk unchanged, or as one data line when it has edits. In place of an end mark it appends the missing reasons.
 func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
 	if string(f.Data) == chat.Done {
-		return s.appendReasons(dst)
+		for index := range s.options.Choices {
+			dst = s.completeEnvelope().AppendFinish(dst, index, s.stats.Finish)
+		}
+		return dst
 	}
 	if len(s.split) > 0 {
 		choices := string(s.split[0].AppendPart(nil, f.Data, s.chunk.choices))

@@ -127,7 +127,10 @@ func (l *layout) ReadUsage(r *llm.Report, object []byte) bool {
 		return false
 	}
 	if !l.members {
-		l.clear(r)
+		r.Input, r.Output, r.CacheRead, r.CacheWrite, r.Reasoning, r.ProviderCost = llm.Unknown, llm.Unknown, 0, 0, 0, nil
+		for _, m := range l.meters {
+			r.Parts[m.meter] = 0
+		}
 	}
 	r.Unread = r.Unread || s.unread || s.hasPositive(l.unpriced)
 	hasOutput := l.readTotals(r, &s)
@@ -146,14 +149,6 @@ func (l *layout) ReadUsage(r *llm.Report, object []byte) bool {
 	}
 	s.readTerms(r, l.terms)
 	return hasOutput
-}
-
-// clear forgets the counts of an earlier usage object.
-func (l *layout) clear(r *llm.Report) {
-	r.Input, r.Output, r.CacheRead, r.CacheWrite, r.Reasoning, r.ProviderCost = llm.Unknown, llm.Unknown, 0, 0, 0, nil
-	for _, m := range l.meters {
-		r.Parts[m.meter] = 0
-	}
 }
 
 // readTotals reads the input, the cache, the output and the reasoning. It reports whether the output is known.

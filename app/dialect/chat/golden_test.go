@@ -185,7 +185,7 @@ func saying(member string, v any) any {
 		if schema, err := base64.StdEncoding.DecodeString(v); err == nil && (member == "Schema" || member == "Parameters") {
 			return string(schema)
 		}
-		if v != "" && !(member == "At" && strings.HasPrefix(v, "0001")) {
+		if v != "" && (member != "At" || !strings.HasPrefix(v, "0001")) {
 			return v
 		}
 	case json.Number:
