@@ -1,14 +1,14 @@
 package dialect
 
 import (
-	"umg/app/dialect/chat"
 	"umg/app/dialect/rawjson"
+	"umg/app/llm"
 )
 
 // failedBy returns the error of a chunk or an answer with a choice that has failed.
 func (c *chunk) failedBy(doc []byte) error {
 	reason := rawjson.String(c.failed.Of(doc))
-	return failedBy(chat.StopOf(reason), reason)
+	return failedBy(llm.StopOf(reason), reason)
 }
 
 // chunk has the positions of the members of one chat chunk or chat answer.
@@ -91,7 +91,7 @@ func (c *chunk) readChoice(doc []byte, from int, part string) int {
 		case "finish_reason":
 			if !rawjson.IsNull(o.Value.Of(doc)) {
 				c.finished++
-				if c.finish = o.Value; !c.failed.Found() && chat.StopOf(rawjson.String(o.Value.Of(doc))).Failed() {
+				if c.finish = o.Value; !c.failed.Found() && llm.StopOf(rawjson.String(o.Value.Of(doc))).Failed() {
 					c.failed = o.Value
 				}
 			}

@@ -12,25 +12,13 @@ import (
 	"umg/app/sse"
 )
 
-// failureWords are the reasons for an end that mean a failure, by the style that says them, and what they mean.
-var failureWords = map[llm.Style]map[string]llm.Stop{
-	llm.Chat: {
-		"error": llm.StopError, "ERROR": llm.StopError, "insufficient_system_resource": llm.StopError, "network_error": llm.StopError,
-		"sensitive": llm.StopError, "abort": llm.StopError, "aborted": llm.StopError, "TIMEOUT": llm.StopError, "MALFORMED_FUNCTION_CALL": llm.StopMalformed,
-	},
-	llm.Messages: {
-		"error": llm.StopError, "insufficient_system_resource": llm.StopError, "network_error": llm.StopError, "sensitive": llm.StopError,
-		"abort": llm.StopError, "malformed_tool_use": llm.StopMalformed,
-	},
-	llm.Responses: {
-		"error": llm.StopError, "insufficient_system_resource": llm.StopError, "network_error": llm.StopError, "sensitive": llm.StopError,
-		"abort": llm.StopError,
-	},
-	llm.Native: {
-		"ERROR": llm.StopError, "error": llm.StopError, "INSUFFICIENT_SYSTEM_RESOURCE": llm.StopError, "network_error": llm.StopError,
-		"SENSITIVE": llm.StopError, "abort": llm.StopError, "MALFORMED_FUNCTION_CALL": llm.StopMalformed,
-		"UNEXPECTED_TOOL_CALL": llm.StopMalformed, "MISSING_THOUGHT_SIGNATURE": llm.StopMalformed,
-	},
+// failureWords are the reasons for an end that mean a failure, and what they mean. Providers of every style send them.
+var failureWords = map[string]llm.Stop{
+	"error": llm.StopError, "ERROR": llm.StopError, "server_error": llm.StopError, "insufficient_system_resource": llm.StopError,
+	"INSUFFICIENT_SYSTEM_RESOURCE": llm.StopError, "network_error": llm.StopError, "sensitive": llm.StopError, "SENSITIVE": llm.StopError,
+	"abort": llm.StopError, "aborted": llm.StopError, "cancelled": llm.StopError, "USER_CANCEL": llm.StopError, "TIMEOUT": llm.StopError,
+	"malformed_tool_use": llm.StopMalformed, "MALFORMED_FUNCTION_CALL": llm.StopMalformed, "UNEXPECTED_TOOL_CALL": llm.StopMalformed,
+	"MISSING_THOUGHT_SIGNATURE": llm.StopMalformed,
 }
 
 // endedStream is a stream of two words that ends with a reason.
@@ -129,8 +117,8 @@ func eachForm(t *testing.T, style llm.Style, stream, body string, test func(name
 
 func TestAReasonThatMeansAFailureIsNoEndOfAnAnswer(t *testing.T) {
 	t.Parallel()
-	for style, words := range failureWords {
-		for word, stop := range words {
+	for _, style := range llm.Styles() {
+		for word, stop := range failureWords {
 			eachForm(t, style, endedStream(style, word), endedBody(style, word), func(name string, tally dialect.StreamStats, out string, err error) {
 				var failed *llm.FailedError
 				if !errors.As(err, &failed) || failed.Stop != stop || tally.Ended || tally.Whole || tally.Finish != "" {
@@ -148,8 +136,8 @@ func TestAReasonThatMeansAFailureIsNoEndOfAnAnswer(t *testing.T) {
 func TestAnEndThatAClientCanReadIsNoFailure(t *testing.T) {
 	t.Parallel()
 	for style, words := range map[llm.Style][]string{
-		llm.Chat:      {"stop", "length", "content_filter", "COMPLETE", "ERROR_TOXIC", "eos", "model_length", "x_new"},
-		llm.Messages:  {"end_turn", "max_tokens", "refusal", "stop_sequence", "pause_turn", "x_new"},
+		llm.Chat:      {"stop", "length", "content_filter", "COMPLETE", "MAX_TOKENS", "ERROR_TOXIC", "eos", "model_length", "refusal", "x_new"},
+		llm.Messages:  {"end_turn", "max_tokens", "refusal", "stop_sequence", "pause_turn", "content_filtered", "x_new"},
 		llm.Responses: {"max_output_tokens", "content_filter", "x_new"},
 		llm.Native:    {"STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER"},
 	} {
@@ -170,6 +158,55 @@ func TestAnEndThatAClientCanReadIsNoFailure(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestACountedAnswerNeedsNoReason ends a stream without a finish reason. It is complete only when the provider has counted all of it.
+func TestACountedAnswerNeedsNoReason(t *testing.T) {
+	t.Parallel()
+	body := strings.Replace(endedBody(llm.Chat, "stop"), `,"finish_reason":"stop"`, "", 1)
+	eachForm(t, llm.Chat, role+hello+usage+done, body, func(name string, tally dialect.StreamStats, out string, err error) {
+		if strings.Contains(name, "body") {
+			return // Bodies are complete without a reason.
+		}
+		if err != nil || tally.Finish != "stop" || !tally.Reported || !tally.Ended && !tally.Whole {
+			t.Errorf("%s: %v, %+v, %s", name, err, tally, out)
+		}
+	})
+	for _, stream := range []string{role + hello + done, role + hello + usage, role + usage + hello + done, role + usage + done} {
+		s := dialectOf(t, llm.Chat).NewStream(llm.ResponseOptions{Model: "public", Choices: 1})
+		_, err := passAll(s, stream)
+		if tally := s.Stats(); tally.Ended || tally.Whole || tally.Finish != "" {
+			t.Errorf("%q: %v, %+v", stream, err, tally)
+		}
+		s.Close()
+		events, err := []llm.Event(nil), error(nil)
+		decoder := dialectOf(t, llm.Chat).Codec.Decoder(&llm.ResponseOptions{Choices: 1})
+		frames := sse.NewReader(strings.NewReader(stream), nil)
+		for {
+			f, broken := frames.Next()
+			if broken != nil {
+				break
+			}
+			if events, err = decoder.Decode(events, f.Event, f.Data); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			_, err = decoder.End(events)
+		}
+		if !errors.Is(err, llm.ErrCut) {
+			t.Errorf("%q: the decoder returned %v", stream, err)
+		}
+		frames.Close()
+	}
+	s := dialectOf(t, llm.Chat).NewStream(llm.ResponseOptions{Model: "public", Choices: 1})
+	defer s.Close()
+	if _, err := passAll(s, role+hello+usage+done); err != nil {
+		t.Fatal(err)
+	}
+	if end := string(s.Finish(nil, charge)); strings.Count(end, `"finish_reason":"stop"`) != 1 || strings.Count(end, "[DONE]") != 1 {
+		t.Errorf("the client gets %s", end)
 	}
 }
 

@@ -1,14 +1,14 @@
 package dialect
 
 import (
-	"umg/app/dialect/messages"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // readMessagesBody checks that raw is a whole message and records the edits for the client.
 func readMessagesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
-	b := &passthroughBody{raw: raw, meter: messagesMeter}
+	b := &passthroughBody{raw: raw, format: messagesFormat}
 	model := rawjson.Quote(a.Model)
 	var content, stop, failed rawjson.Span
 	calls := false
@@ -40,15 +40,11 @@ func readMessagesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 		return nil, llm.ErrBroken
 	}
 	if reason := rawjson.String(stop.Of(raw)); reason != "" {
-		if err := failedBy(messages.StopOf(reason), reason); err != nil {
+		if err := failedBy(llm.StopOf(reason), reason); err != nil {
 			return nil, err
 		}
-		b.stats.Finish = finishOf(messages.StopOf(reason), calls)
+		b.stats.Finish = finishOf(llm.StopOf(reason), calls)
 	}
-	c := emptyReport()
-	if usage := b.usage.Of(raw); !rawjson.IsNull(usage) {
-		readMessagesUsage(&c, usage)
-		b.stats.Usage, b.stats.Reported = c.Usage()
-	}
+	b.stats.readUsage(usagereader.For(&a, llm.Messages), raw, b.usage.Of(raw))
 	return b, nil
 }

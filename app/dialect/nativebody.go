@@ -3,9 +3,9 @@ package dialect
 import (
 	"bytes"
 
-	"umg/app/dialect/native"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // generation has the positions of the members of a native answer, or of one frame, which has the same form.
@@ -76,7 +76,7 @@ func (g *generation) readCandidate(doc []byte, from int) int {
 		}
 		if string(key) == "finishReason" && isReason(o.Value.Of(doc)) {
 			g.finished++
-			if g.reason = o.Value; !g.failed.Found() && native.StopOf(rawjson.String(o.Value.Of(doc))).Failed() {
+			if g.reason = o.Value; !g.failed.Found() && llm.StopOf(rawjson.String(o.Value.Of(doc))).Failed() {
 				g.failed = o.Value
 			}
 		}
@@ -147,14 +147,14 @@ func isReason(value []byte) bool {
 // failedBy returns the error of an answer with a candidate that has failed.
 func (g *generation) failedBy(doc []byte) error {
 	reason := rawjson.String(g.failed.Of(doc))
-	return failedBy(native.StopOf(reason), reason)
+	return failedBy(llm.StopOf(reason), reason)
 }
 
 // finish returns why the answer ended. It is empty when there is no reason.
 func (g *generation) finish(doc []byte, calls bool) string {
 	switch {
 	case g.reason.Found():
-		return finishOf(native.StopOf(rawjson.String(g.reason.Of(doc))), calls)
+		return finishOf(llm.StopOf(rawjson.String(g.reason.Of(doc))), calls)
 	case g.blocked.Found():
 		return string(llm.StopFilter)
 	}
@@ -163,7 +163,7 @@ func (g *generation) finish(doc []byte, calls bool) string {
 
 // readNativeBody checks that raw is a whole answer and records the edits for the client.
 func readNativeBody(raw []byte, a llm.ResponseOptions) (Body, error) {
-	b := &passthroughBody{raw: raw, meter: nativeMeter}
+	b := &passthroughBody{raw: raw, format: nativeFormat}
 	var g generation
 	o := g.read(raw)
 	needed := g.candidates
@@ -184,7 +184,7 @@ func readNativeBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 		renameModel(&b.edits, raw, g.model, rawjson.Quote(a.Model))
 	}
 	b.stats = StreamStats{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
-	b.stats.Usage, b.stats.Reported = nativeUsage(g.usage.Of(raw))
+	b.stats.readUsage(usagereader.For(&a, llm.Native), raw, g.usage.Of(raw))
 	return b, nil
 }
 

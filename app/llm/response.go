@@ -1,46 +1,6 @@
 package llm
 
-import (
-	"slices"
-
-	"umg/app"
-)
-
-// Stop is the reason why an answer ended.
-type Stop string
-
-// The reasons. Each codec has one table from these to the words of its style and one back.
-const (
-	StopEnd         Stop = "stop"
-	StopSequence    Stop = "stop_sequence"
-	StopLength      Stop = "length"
-	StopContextFull Stop = "context_full"
-	StopToolCalls   Stop = "tool_calls"
-	StopFilter      Stop = "content_filter"
-	StopRefusal     Stop = "refusal"
-	StopPause       Stop = "pause"
-	// StopMalformed means that the tool call of the model could not be parsed.
-	StopMalformed Stop = "malformed"
-	// StopError means that the provider failed or stopped the answer.
-	StopError Stop = "error"
-	StopOther Stop = "other"
-)
-
-// Failed reports whether the reason means that the answer has failed and that no client can use it.
-func (s Stop) Failed() bool { return s == StopError || s == StopMalformed }
-
-// failureReasons are the finish reasons with which providers of all styles say that an answer has failed.
-var failureReasons = []string{
-	"error", "server_error", "network_error", "insufficient_system_resource", "sensitive", "abort", "aborted", "cancelled", "timeout",
-}
-
-// StopOfUnknown returns what a finish reason means that its style does not define: StopError, or StopOther.
-func StopOfUnknown(reason string) Stop {
-	if slices.Contains(failureReasons, reason) {
-		return StopError
-	}
-	return StopOther
-}
+import "umg/app"
 
 // Response is a whole answer.
 type Response struct {

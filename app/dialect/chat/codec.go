@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"strings"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -58,38 +56,6 @@ var traits = llm.Traits{
 	NameMax: 64,
 }
 
-// stops has the finish reasons of the style, and those of other vendors that speak it.
-var stops = map[string]llm.Stop{
-	"stop":           llm.StopEnd,
-	"length":         llm.StopLength,
-	"tool_calls":     llm.StopToolCalls,
-	"content_filter": llm.StopFilter,
-	"function_call":  llm.StopToolCalls,
-
-	"end_turn":      llm.StopEnd,
-	"eos":           llm.StopEnd,
-	"stop_sequence": llm.StopSequence,
-	"max_tokens":    llm.StopLength,
-	"model_length":  llm.StopContextFull,
-	"tool_use":      llm.StopToolCalls,
-	"safety":        llm.StopFilter,
-	"recitation":    llm.StopFilter,
-	"refusal":       llm.StopRefusal,
-
-	// Cohere sends these reasons.
-	"complete":    llm.StopEnd,
-	"tool_call":   llm.StopToolCalls,
-	"error_toxic": llm.StopFilter,
-	"error_limit": llm.StopContextFull,
-
-	"model_context_window_exceeded": llm.StopContextFull,
-
-	"malformed_function_call": llm.StopMalformed,
-	"malformed_tool_call":     llm.StopMalformed,
-
-	"user_cancel": llm.StopError,
-}
-
 // finishReasons has the finish reason of each llm.Stop. All others are "stop".
 var finishReasons = map[llm.Stop]string{
 	llm.StopLength:      "length",
@@ -99,22 +65,10 @@ var finishReasons = map[llm.Stop]string{
 	llm.StopRefusal:     "content_filter",
 }
 
-// StopOf returns what a finish reason means. It is empty when there is none.
-func StopOf(reason string) llm.Stop {
-	if reason == "" {
-		return ""
-	}
-	reason = strings.ToLower(reason)
-	if stop, ok := stops[reason]; ok {
-		return stop
-	}
-	return llm.StopOfUnknown(reason)
-}
-
 // decodeStop returns why an answer ended whose parts are known. Some upstreams send "stop" after tool calls, and a refusal has no finish
 // reason of its own.
 func decodeStop(reason string, calls, refusal bool) llm.Stop {
-	stop := StopOf(reason)
+	stop := llm.StopOf(reason)
 	switch {
 	case stop != llm.StopEnd:
 		return stop

@@ -182,7 +182,7 @@ func TestWordsForTheEndAreOneTableEachWay(t *testing.T) {
 		"stop": llm.StopEnd, "length": llm.StopLength, "tool_calls": llm.StopToolCalls, "function_call": llm.StopToolCalls,
 		"content_filter": llm.StopFilter, "": "", "MAX_TOKENS": llm.StopLength, "anything": llm.StopOther,
 	} {
-		if got := chat.StopOf(word); got != want {
+		if got := llm.StopOf(word); got != want {
 			t.Errorf("%q is %q", word, got)
 		}
 	}

@@ -140,11 +140,11 @@ func TestEachReasonHasItsWord(t *testing.T) {
 		if err != nil || err2 != nil || again.Stop != c.back || llm.Fold(events).Stop != c.back {
 			t.Errorf("%s: %v %v\n%s\n%s", c.stop, err, err2, body, stream)
 		}
-		if messages.StopOf(c.word) != c.back {
-			t.Errorf("StopOf(%s) = %s", c.word, messages.StopOf(c.word))
+		if llm.StopOf(c.word) != c.back {
+			t.Errorf("StopOf(%s) = %s", c.word, llm.StopOf(c.word))
 		}
 	}
-	if messages.StopOf("") != "" || messages.StopOf("brand_new") != llm.StopOther {
+	if llm.StopOf("") != "" || llm.StopOf("brand_new") != llm.StopOther {
 		t.Error("no word is no reason, and a new one is another")
 	}
 }

@@ -1,6 +1,9 @@
 package messages
 
-import "umg/app/llm"
+import (
+	"umg/app/llm"
+	"umg/app/usagereader"
+)
 
 // Codec reads and writes the style.
 type Codec struct{}
@@ -41,7 +44,7 @@ func (Codec) Traits() *llm.Traits { return &traits }
 
 // Decoder reads the stream of an upstream.
 func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder {
-	return &decoder{options: a, usage: noUsage}
+	return &decoder{options: a, reader: usagereader.For(a, llm.Messages), report: usagereader.NewReport()}
 }
 
 // Encoder writes a stream for a client.
@@ -60,30 +63,4 @@ var stops = map[llm.Stop]string{
 	llm.StopMalformed:   "end_turn",
 	llm.StopError:       "end_turn",
 	llm.StopOther:       "end_turn",
-}
-
-// reasons has what each stop_reason means.
-var reasons = map[string]llm.Stop{
-	"end_turn":                      llm.StopEnd,
-	"stop_sequence":                 llm.StopSequence,
-	"max_tokens":                    llm.StopLength,
-	"model_context_window_exceeded": llm.StopContextFull,
-	"tool_use":                      llm.StopToolCalls,
-	"refusal":                       llm.StopRefusal,
-	"pause_turn":                    llm.StopPause,
-
-	// Providers that translate from another style send these reasons.
-	"malformed_tool_use":     llm.StopMalformed,
-	"malformed_model_output": llm.StopMalformed,
-}
-
-// StopOf returns what a stop_reason means. It is empty when there is none.
-func StopOf(reason string) llm.Stop {
-	if reason == "" {
-		return ""
-	}
-	if s, ok := reasons[reason]; ok {
-		return s
-	}
-	return llm.StopOfUnknown(reason)
 }

@@ -184,7 +184,7 @@ func TestEveryReasonToEndHasItsWord(t *testing.T) {
 		"BLOCKLIST": llm.StopFilter, "PROHIBITED_CONTENT": llm.StopFilter, "OTHER": llm.StopOther, "MALFORMED_FUNCTION_CALL": llm.StopMalformed,
 		"UNEXPECTED_TOOL_CALL": llm.StopMalformed, "CONTINUATION": llm.StopPause, "NO_IMAGE": llm.StopOther, "A_NEW_ONE": llm.StopOther,
 	} {
-		if got := native.StopOf(word); got != want {
+		if got := llm.StopOf(word); got != want {
 			t.Errorf("%s means %s, not %s", word, got, want)
 		}
 	}

@@ -75,27 +75,6 @@ const (
 	reasonFilter = "content_filter"
 )
 
-var stopsByReason = map[string]llm.Stop{
-	"":              "",
-	statusCompleted: llm.StopEnd,
-	statusFailed:    llm.StopMalformed,
-	reasonLength:    llm.StopLength,
-	reasonFilter:    llm.StopFilter,
-
-	statusCancelled: llm.StopError,
-	// An answer that has ended cannot be in progress.
-	statusInProgress: llm.StopError,
-	statusQueued:     llm.StopError,
-}
-
-// StopOf returns what a status means, or the reason of an incomplete answer.
-func StopOf(reason string) llm.Stop {
-	if stop, known := stopsByReason[reason]; known {
-		return stop
-	}
-	return llm.StopOfUnknown(reason)
-}
-
 // ending is the status of an answer, with the reason of an incomplete one.
 type ending struct{ status, reason string }
 
@@ -116,7 +95,7 @@ func decodeStop(e ending, calls, refused bool) llm.Stop {
 	if reason == statusIncomplete && e.reason != "" {
 		reason = e.reason
 	}
-	switch stop := StopOf(reason); {
+	switch stop := llm.StopOf(reason); {
 	case stop == llm.StopEnd && calls:
 		return llm.StopToolCalls
 	case stop == llm.StopEnd && refused:

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"umg/app/dialect/responses"
 	"umg/app/llm"
 	"umg/app/llm/llmtest"
 )
@@ -253,7 +252,7 @@ func TestStopWordsAreReadAndWritten(t *testing.T) {
 		"completed": llm.StopEnd, "max_output_tokens": llm.StopLength, "content_filter": llm.StopFilter, "failed": llm.StopMalformed,
 		"incomplete": llm.StopOther, "": "",
 	} {
-		if got := responses.StopOf(word); got != want {
+		if got := llm.StopOf(word); got != want {
 			t.Errorf("%q is %q, want %q", word, got, want)
 		}
 	}
