@@ -54,10 +54,7 @@ func (s *chatStream) Close() {
 }
 
 func (s *chatStream) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
-	if !s.options.IncludeUsage {
-		charge = nil
-	}
-	return s.completeEnvelope().AppendFailure(dst, e, requestID, charge)
+	return s.completeEnvelope().AppendFailure(dst, e, requestID, charge, s.options.IncludeUsage)
 }
 
 func (s *chatStream) read(f sse.Frame) (frameReading, error) {
@@ -226,13 +223,13 @@ func (s *chatStream) Finish(dst []byte, b llm.Charge) []byte {
 			dst = s.completeEnvelope().AppendFinish(dst, index, "length")
 		}
 	}
-	if s.options.IncludeUsage {
-		switch {
-		case !b.Estimated && len(s.usage) > 0:
-			dst = sse.AppendData(dst, chatMeter.appendWithUsage(nil, s.usage, b))
-		default:
-			dst = s.completeEnvelope().AppendUsage(dst, chatMeter.usageWithCost(s.usageObj, b))
-		}
+	switch {
+	case !s.options.IncludeUsage:
+		dst = chat.AppendCost(dst, b.Cost)
+	case !b.Estimated && len(s.usage) > 0:
+		dst = sse.AppendData(dst, chatMeter.appendWithUsage(nil, s.usage, b))
+	default:
+		dst = s.completeEnvelope().AppendUsage(dst, chatMeter.usageWithCost(s.usageObj, b))
 	}
 	return append(dst, chat.DoneFrame...)
 }
