@@ -101,7 +101,7 @@ func (n ModelNow) Health() (Badge, bool) {
 
 // AmountOf is the price of a meter as people quote it, -1 for none.
 func (m Model) AmountOf(meter string) int64 {
-	if p, ok := m.Price(name); ok {
+	if p, ok := m.Price(meter); ok {
 		amount, _ := p.Quoted()
 		return int64(amount)
 	}
