@@ -126,6 +126,8 @@ type Route struct {
 	Style         llm.Style
 	Order, Weight int
 	Timeouts      Timeouts
+	// Extras are the rows of the table of extras of the style that the provider does and the model has a price for.
+	Extras llm.ExtraSet
 }
 
 // Provider is an upstream with its references resolved.
@@ -147,6 +149,8 @@ type Provider struct {
 	Limits   ProviderLimits
 	// AssetGroup is the gateway's resource group for material assets. It is empty when the provider keeps none.
 	AssetGroup string
+	// UsageReader names the reader of the usage in the provider's answers. It is empty for the reader of the style.
+	UsageReader string
 	// Unusable is why the routes of the provider cannot be used. It is empty when they can.
 	Unusable string
 
@@ -338,8 +342,11 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		out.Routes = append(out.Routes, route)
 	}
 	slices.SortStableFunc(out.Routes, func(a, b Route) int { return cmp.Compare(a.Order, b.Order) })
+	offered := out.prepareExtras(contracts.builder.extras)
 	for _, style := range m.Styles {
-		c, ok, err := contracts.contract(style, m.contractParams())
+		params := m.contractParams()
+		params.offered = offered[style]
+		c, ok, err := contracts.contract(style, params)
 		if err != nil {
 			return nil, err
 		}

@@ -56,6 +56,7 @@ func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 	if head.Documents > 0 { // Their length is unknown, but bounded by the context of the model.
 		e.input = max(e.input, min(m.ContextTokens, countMax))
 	}
+	e.input = head.PromptMost(e.input, m.ContextTokens)
 	e.inputLikely = min(head.TextTokens+head.MediaTokens+head.Images*imageTokens+1, e.input)
 	e.inputBelieved = countMax
 	if head.Opaque == 0 { // The size of all parts is known.
@@ -64,7 +65,7 @@ func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 	if limit := m.ContextTokens; limit > 0 { // Catalogs round the context of models, so a little more is plausible.
 		e.inputBelieved = min(e.inputBelieved, limit*boundSlackTenths/10+boundSlackTokens)
 	}
-	e.inputBelieved = min(e.inputBelieved*max(1, e.choices), countMax)
+	e.inputBelieved = min(head.PromptMost(e.inputBelieved, m.ContextTokens)*max(1, e.choices), countMax)
 	e.output = m.MaxOutputTokens
 	if e.output <= 0 {
 		e.output = outputStandard
@@ -77,8 +78,14 @@ func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 		e.output = min(e.output, max(head.MaxTokens, least))
 	}
 	card := &m.RateCard
-	e.inMeter = dearest(card, meter.InputTokens, meter.CacheReadTokens, meter.CacheWriteTokens)
+	inMeters := []meter.Meter{meter.InputTokens, meter.CacheReadTokens, meter.CacheWriteTokens}
+	if head.WritesForHour {
+		inMeters = append(inMeters, meter.CacheWriteHourTokens)
+	}
+	e.inMeter = dearest(card, inMeters...)
 	e.outMeter = dearest(card, meter.OutputTokens, meter.ReasoningTokens)
+	e.inputUsage = head.FeesMost
+	e.inputUsage[meter.InputTokens] = 0 // Input has them.
 	e.inputUsage[e.inMeter] = e.input
 	e.inputUsage[meter.Requests] = 1
 	e.slice = e.output
