@@ -55,8 +55,8 @@ type Schedule struct {
 // Hours are the minutes of a day from From up to, but without, To.
 type Hours struct{ From, To int }
 
-// holds reports whether a time belongs to the schedule.
-func (s *Schedule) holds(at time.Time) bool {
+// Holds reports whether a time belongs to the schedule.
+func (s *Schedule) Holds(at time.Time) bool {
 	at = at.UTC()
 	if len(s.Weekdays) > 0 && !slices.Contains(s.Weekdays, at.Weekday()) {
 		return false
@@ -71,7 +71,7 @@ func (s *Schedule) holds(at time.Time) bool {
 // mayHold reports whether a time of the range belongs to the schedule.
 func (s *Schedule) mayHold(from, to time.Time) bool {
 	for at := from.UTC().Truncate(time.Minute); !at.After(to); at = at.Add(time.Minute) {
-		if s.holds(at) || at.Sub(from) > 24*time.Hour {
+		if s.Holds(at) || at.Sub(from) > 24*time.Hour {
 			return true
 		}
 	}
@@ -86,7 +86,7 @@ func (c *Condition) onTerms(t meter.Terms) bool {
 
 // applies reports whether the condition applies to a call.
 func (c *Condition) applies(prompt int64, t meter.Terms) bool {
-	return (c.PromptOver == 0 || prompt > c.PromptOver) && c.onTerms(t) && (c.Schedule == nil || c.Schedule.holds(t.At))
+	return (c.PromptOver == 0 || prompt > c.PromptOver) && c.onTerms(t) && (c.Schedule == nil || c.Schedule.Holds(t.At))
 }
 
 // multiplies reports whether the condition multiplies the price of a meter.

@@ -210,13 +210,8 @@ func guideFacts(m *catalog.Model, text *bytes.Buffer) {
 	if m.ContextTokens > 0 {
 		fmt.Fprintf(text, "- Context: %d tokens; longest answer: %d tokens\n", m.ContextTokens, m.MaxOutputTokens)
 	}
-	for _, rate := range m.RateCard.Rates {
-		price, unit := catalog.PriceOf(rate), strings.ReplaceAll(rate.Meter.String(), "_", " ")
-		per := strconv.FormatInt(price.Per, 10) + " " + unit
-		if price.Per == 1 {
-			per = strings.TrimSuffix(unit, "s")
-		}
-		fmt.Fprintf(text, "- Price: $%s per %s\n", price.Amount, per)
+	for _, line := range m.PriceLines() {
+		fmt.Fprintf(text, "- Price: %s\n", line)
 	}
 	var limits []string
 	for _, l := range []struct {

@@ -39,6 +39,9 @@ func (w *writer) writeOpenAPI(m *catalog.Model) []byte {
 	if fallback := fallbackText(m); fallback != "" {
 		description += " " + fallback
 	}
+	if lines := m.PriceLines(); len(lines) > 0 {
+		description += " Prices: " + strings.Join(lines, "; ") + "."
+	}
 	doc := jsontree.Object(
 		"openapi", "3.1.0",
 		"info", jsontree.Object("title", m.Name, "version", ContractVersion(m), "description", description),
