@@ -289,6 +289,16 @@ func (c *RateCard) Prices(m meter.Meter) bool {
 	return slices.ContainsFunc(c.Conditions, func(d Condition) bool { _, has := d.rate(m); return has })
 }
 
+// Discounts reports whether a condition of the card makes a price lower than it is without the condition.
+func (c *RateCard) Discounts() bool {
+	return slices.ContainsFunc(c.Conditions, func(d Condition) bool {
+		return d.Times > 0 && d.Times < timesOne || slices.ContainsFunc(d.Rates, func(r Rate) bool {
+			usual, priced := c.Rate(r.Meter)
+			return priced && r.weight().less(usual.weight())
+		})
+	})
+}
+
 func (c *RateCard) checkConditions() error {
 	if len(c.Conditions) > conditionsMax {
 		return fmt.Errorf("a rate card has at most %d conditions", conditionsMax)

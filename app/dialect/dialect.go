@@ -104,6 +104,12 @@ type Head struct {
 	Choices int64
 	// TextBytes counts the bytes that can become input tokens.
 	TextBytes int64
+	// DenseBytes counts those of TextBytes that make more tokens than others, such as digits, punctuation and Chinese characters, in what
+	// the model reads. DenseTokens is the most tokens of them.
+	DenseBytes, DenseTokens int64
+	// Tools counts the tools that the request offers. TypedTools counts those of them that the provider has defined, though the client
+	// runs them.
+	Tools, TypedTools int64
 	// Images counts the images of the request.
 	Images int64
 	// Documents counts the documents that the provider fetches or stores. The gateway does not know their lengths.

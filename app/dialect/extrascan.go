@@ -30,8 +30,8 @@ type extraScan struct {
 	requestUses int64
 	// offerable are the rows that cover the value read last and may be allowed for another model.
 	offerable llm.ExtraSet
-	// kept is the number of tools that stay.
-	kept int
+	// kept is the number of tools that stay, and typed that of those which the provider has defined.
+	kept, typed int
 	// dropped are the tools that are dropped, with their names instead of their places.
 	dropped []foundExtra
 	// optIn is the first switch that turns on a tool of the provider.
@@ -284,9 +284,19 @@ func (w *extraScan) element(n *extraNode, a *rawjson.Array, g *gap, depth int, k
 		w.keep(g, a.Value)
 		if n.tools {
 			w.kept++
+			w.typed += definedTools(kind)
 		}
 	}
 	return false
+}
+
+// definedTools is one for the type of a tool that the provider has defined, and else zero.
+func definedTools(kind []byte) int {
+	switch string(kind) {
+	case "", "custom", "function":
+		return 0
+	}
+	return 1
 }
 
 // note adds an extra at the current position to the list. Extras with the same listed name are listed once.

@@ -82,7 +82,7 @@ func (h *Head) read(body []byte, style llm.Style, known map[string]field, allowe
 		return err
 	}
 	w.end(&g)
-	h.text = w.text
+	h.text, h.Tools, h.TypedTools = w.text, int64(w.kept), int64(w.typed)
 	h.noteExtras(&w)
 	h.Stream = h.flag(body, fieldStream, "stream")
 	h.Choices = 1

@@ -76,7 +76,7 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 	}
 	defer slot.Release(0)
 	e, f := &p.funding.estimate, &p.fallbacks
-	least, err := e.inputCost(p.funding.card)
+	least, err := e.inputCost(p.funding.card, p.started)
 	if err != nil {
 		return Quote{}, err
 	}
