@@ -84,6 +84,7 @@ type prepared struct {
 	lifecycle []Header
 	served    []llm.Style
 	contracts map[llm.Style]*Contract
+	extras    map[llm.Style]llm.ExtraSet
 	// video and remix are the contracts of POST /v1/videos and POST /v1/videos/{id}/remix; nil for models that make no videos.
 	video, remix *Contract
 	// entry is the model in the list of models, as JSON.

@@ -127,6 +127,8 @@ type Route struct {
 	Style         llm.Style
 	Order, Weight int
 	Timeouts      Timeouts
+	// Extras are the rows of the table of extras of the style that the provider does and the model has a price for.
+	Extras llm.ExtraSet
 	// CostCard is what the provider charges the operator for calls of the route; nil when that is unknown.
 	CostCard *billing.RateCard
 }
@@ -369,8 +371,11 @@ func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts
 		out.Routes = append(out.Routes, route)
 	}
 	slices.SortStableFunc(out.Routes, func(a, b Route) int { return cmp.Compare(a.Order, b.Order) })
+	offered := out.prepareExtras(contracts.builder.extras)
 	for _, style := range m.Styles {
-		c, ok, err := contracts.contract(style, m.contractParams())
+		params := m.contractParams()
+		params.offered = offered[style]
+		c, ok, err := contracts.contract(style, params)
 		if err != nil {
 			return nil, err
 		}

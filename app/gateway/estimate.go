@@ -55,7 +55,7 @@ type estimate struct {
 func newEstimate(head *dialect.Head, m *catalog.Model, at time.Time) (e estimate, err error) {
 	e.choices = head.Choices
 	extras := extrasOf(head)
-	e.boundInput(head, m, extras)
+	e.boundInput(head, m)
 	e.output = m.MaxOutputTokens
 	if e.output <= 0 {
 		e.output = outputStandard
@@ -90,7 +90,7 @@ func newEstimate(head *dialect.Head, m *catalog.Model, at time.Time) (e estimate
 }
 
 // boundInput computes the bounds of the input.
-func (e *estimate) boundInput(head *dialect.Head, m *catalog.Model, extras requestedExtras) {
+func (e *estimate) boundInput(head *dialect.Head, m *catalog.Model) {
 	e.inputBelieved = countMax
 	if head.Opaque == 0 { // The size of all parts is known.
 		e.inputBelieved = head.BodyBytes + hiddenTokensMost + head.Images*imageTokensBelievedMax
@@ -98,12 +98,13 @@ func (e *estimate) boundInput(head *dialect.Head, m *catalog.Model, extras reque
 	if limit := m.ContextTokens; limit > 0 { // Catalogs round the context of models, so a little more is plausible.
 		e.inputBelieved = min(e.inputBelieved, limit*boundSlackTenths/10+boundSlackTokens)
 	}
-	e.inputBelieved = min(e.inputBelieved*max(1, e.choices)+extras.input*boundSlackTenths/10, countMax)
+	// Tools that the provider runs make it read the prompt again.
+	e.inputBelieved = min(head.PromptMost(e.inputBelieved, m.ContextTokens)*max(1, e.choices), countMax)
 	e.input = inputMost(head, m)
 	if head.Documents > 0 { // Their length is unknown, but bounded by the context of the model.
 		e.input = max(e.input, m.ContextTokens)
 	}
-	e.input = min(e.input+extras.input, e.inputBelieved)
+	e.input = min(head.PromptMost(e.input, m.ContextTokens), e.inputBelieved)
 	e.inputLikely = min(head.TextTokens+head.MediaTokens+head.Images*imageTokens+1, e.input)
 	e.inputLeast = min(head.TextTokens/likelyPerLeast, e.inputLikely)
 }

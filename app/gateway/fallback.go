@@ -123,7 +123,8 @@ func (p *pipeline) modelState() modelState {
 
 func (p *pipeline) restore(s *modelState) {
 	p.model, p.options.Model, p.request.Body, p.head, p.removed = s.model, s.model.ID, s.body, s.head, s.removed
-	p.builder.decoded, p.funding.pricing, p.plan, p.attempt = s.decoded, s.pricing, s.plan, s.attempt
+	p.builder.decoded, p.builder.bare = s.decoded, nil
+	p.funding.pricing, p.plan, p.attempt = s.pricing, s.plan, s.attempt
 }
 
 // fallBack tries the fallback models of the catalog in their order, each once, until one answers. When none does, it tries those
@@ -238,6 +239,9 @@ func (p *pipeline) resumeAt(m *catalog.Model, hints []catalog.Hint) error {
 	p.markFallback()
 	p.model, p.options.Model, p.plan = m, m.ID, newRoutePlan(m, p.gateway.o.Random)
 	if err := p.builder.removeHints(hints); err != nil {
+		return err
+	}
+	if err := p.builder.refitExtras(); err != nil {
 		return err
 	}
 	if err := f.price(&p.head, m); err != nil {

@@ -17,8 +17,8 @@ import (
 	"umg/app"
 	"umg/app/dialect/chat"
 	"umg/app/llm"
-	"umg/app/meter"
 	"umg/app/llm/llmtest"
+	"umg/app/meter"
 )
 
 var update = flag.Bool("update", false, "write what the codec does now into the fixtures")
