@@ -79,11 +79,6 @@ func hasTerms(card *billing.RateCard, t *meter.Terms) bool {
 	})
 }
 
-// styleReaders are the usage readers of providers that name none, by the style of their routes.
-var styleReaders = map[llm.Style]string{
-	llm.Chat: "compatible", llm.Responses: "openai", llm.Messages: "anthropic", llm.Native: "gemini",
-}
-
 // usageReader is the name of the reader of the provider's usage in a style.
 func (p *Provider) usageReader(style llm.Style) string {
 	if p.UsageReader != "" {
