@@ -107,14 +107,14 @@ var offeredCases = map[llm.Style][]offeredCase{
 		{row: "tools[] web_search", members: `"tools":[` + functionOfResponses + `,{"type":"web_search"}]`, sent: `"max_tool_calls":5`, dropped: "tools[1] (web_search)",
 			answer: twoSearches("web_search"), counts: map[meter.Meter]int64{meter.WebSearches: 2}},
 		{row: "tool_choice web_search", members: `"tools":[{"type":"web_search_2025_08_26"}],"tool_choice":{"type":"web_search"}`, sent: `"tool_choice":{"type":"web_search"}`,
-			refused: "tools[0]", answer: twoSearches("web_search"), counts: map[meter.Meter]int64{meter.WebSearches: 2}},
+			refused: "tool_choice.type", answer: twoSearches("web_search"), counts: map[meter.Meter]int64{meter.WebSearches: 2}},
 		{row: "tool_choice.tools[] web_search", members: `"max_tool_calls":3,"tools":[` + functionOfResponses + `,{"type":"web_search"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[` +
 			functionOfResponses + `,{"type":"web_search"}]}`, sent: `"max_tool_calls":3`, dropped: "tool_choice.tools[1] (web_search)",
 			answer: twoSearches("web_search"), counts: map[meter.Meter]int64{meter.WebSearches: 2}},
 		{row: "tools[] web_search_preview", members: `"tools":[` + functionOfResponses + `,{"type":"web_search_preview"}]`, sent: `"type":"web_search_preview"`,
 			dropped: "tools[1] (web_search_preview)", answer: twoSearches("web_search_preview"), counts: map[meter.Meter]int64{meter.WebSearchPreviews: 2}},
 		{row: "tool_choice web_search_preview", members: `"tools":[{"type":"web_search_preview"}],"tool_choice":{"type":"web_search_preview"}`, sent: `"max_tool_calls":5`,
-			refused: "tools[0]", answer: twoSearches("web_search_preview"), counts: map[meter.Meter]int64{meter.WebSearchPreviews: 2}},
+			refused: "tool_choice.type", answer: twoSearches("web_search_preview"), counts: map[meter.Meter]int64{meter.WebSearchPreviews: 2}},
 		{row: "tool_choice.tools[] web_search_preview", members: `"tools":[` + functionOfResponses + `,{"type":"web_search_preview"}],"tool_choice":{"type":"allowed_tools","mode":"auto",` +
 			`"tools":[` + functionOfResponses + `,{"type":"web_search_preview"}]}`, sent: `"max_tool_calls":5`, dropped: "tool_choice.tools[1] (web_search_preview)",
 			answer: twoSearches("web_search_preview"), counts: map[meter.Meter]int64{meter.WebSearchPreviews: 2}},
