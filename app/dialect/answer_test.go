@@ -141,7 +141,7 @@ func TestHostileUsageIsReadCountByCount(t *testing.T) {
 	for u, want := range map[string]llm.Usage{
 		`{"prompt_tokens":-1,"completion_tokens":3}`: noInput, `{"prompt_tokens":9,"completion_tokens":2147483649}`: noOutput,
 		`{"prompt_tokens":"9","completion_tokens":3}`: noInput, `{"prompt_tokens":9.5,"completion_tokens":3}`: noInput,
-		`{"prompt_tokens":1e3,"completion_tokens":3}`: noInput, `{"completion_tokens":3}`: noInput, `{"prompt_tokens":9}`: noOutput,
+		`{"prompt_tokens":1e3,"completion_tokens":3}`: {Input: 1000, Output: 3}, `{"completion_tokens":3}`: noInput, `{"prompt_tokens":9}`: noOutput,
 		`{"prompt_tokens":9,"completion_tokens":null}`: noOutput, `{"prompt_tokens":9,"completion_tokens":99999999999999999999}`: noOutput,
 		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":10}}`:        {CacheRead: 9, Output: 3, Doubts: llm.PartUnknown},
 		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":-1}}`:        {Input: 9, Output: 3, Doubts: llm.PartUnknown},

@@ -77,12 +77,12 @@ var dialects = map[llm.Style]*Dialect{
 	},
 	llm.Messages: {
 		Style: llm.Messages, peek: peekMessages, Splice: spliceMessages, NewStream: newMessagesStream, ReadBody: readMessagesBody,
-		Frames: framesBy(messages.Codec{}, deltaMeter), Codec: messages.Codec{},
+		Frames: framesBy(messages.Codec{}, deltaFormat), Codec: messages.Codec{},
 		Status: messages.Status, AppendError: messages.AppendError, KeepAlive: messages.KeepAlive,
 	},
 	llm.Responses: {
 		Style: llm.Responses, peek: peekResponses, Splice: spliceResponses, NewStream: newResponsesStream, ReadBody: readResponsesBody,
-		Frames: framesBy(responses.Codec{}, responsesMeter), Codec: responses.Codec{},
+		Frames: framesBy(responses.Codec{}, responsesFormat), Codec: responses.Codec{},
 		Status: responses.Status, AppendError: responses.AppendError, KeepAlive: responses.KeepAlive,
 	},
 	llm.Native: {

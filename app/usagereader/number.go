@@ -23,11 +23,11 @@ func parseNumber(value []byte, shift int) int64 {
 	}
 	n := int64(0)
 	if len(value) > len("2147483648") {
-		return llm.Unknown
+		return parseWhole(value)
 	}
 	for _, c := range value {
 		if c < '0' || c > '9' {
-			return llm.Unknown
+			return parseWhole(value)
 		}
 		n = n*10 + int64(c-'0')
 	}
@@ -35,6 +35,15 @@ func parseNumber(value []byte, shift int) int64 {
 		return llm.Unknown
 	}
 	return n
+}
+
+// parseWhole reads a whole number that is written with decimals or an exponent, as some servers do.
+func parseWhole(value []byte) int64 {
+	n := parseDecimal(value, secondShift)
+	if n < 0 || n%1_000 != 0 || n/1_000 > llm.TokensMax {
+		return llm.Unknown
+	}
+	return n / 1_000
 }
 
 // parseDecimal reads a number that may have decimals and an exponent.

@@ -49,10 +49,7 @@ type layout struct {
 var readers = mustParse()
 
 // defaults has the reader of each style for providers without one of their own.
-var defaults = map[llm.Style]*layout{
-	llm.Chat: readers["compatible"][llm.Chat], llm.Messages: readers["anthropic"][llm.Messages],
-	llm.Responses: readers["openai"][llm.Responses], llm.Native: readers["gemini"][llm.Native],
-}
+var defaults = readers["compatible"]
 
 // Of returns the reader of a provider in one style. It reports false when the table has none. The empty name stands for any provider.
 func Of(name string, style llm.Style) (llm.UsageReader, bool) {
@@ -204,16 +201,16 @@ func (l *layout) reasoningOutside(r *llm.Report, s *scan) bool {
 }
 
 // ReadAnswer adds what stands beside the usage object to a report, as llm.UsageReader says.
-func (l *layout) ReadAnswer(r *llm.Report, document []byte) {
+func (l *layout) ReadAnswer(r *llm.Report, document []byte) (hasUsage bool) {
 	if len(l.answer.members) == 0 {
-		return
+		return false
 	}
 	var s scan
 	s.start(document, l.answerSlots)
 	if s.object(0, l.answer) < 0 {
-		return
+		return false
 	}
-	if len(s.usage) > 0 && s.usage[0] == '{' {
+	if hasUsage = len(s.usage) > 0 && s.usage[0] == '{'; hasUsage {
 		l.ReadUsage(r, s.usage)
 	}
 	for _, m := range l.answerMeters {
@@ -224,6 +221,7 @@ func (l *layout) ReadAnswer(r *llm.Report, document []byte) {
 	}
 	r.Unread = r.Unread || s.hasPositive(l.answerUnpriced)
 	s.readTerms(r, l.answerTerms)
+	return hasUsage
 }
 
 // eval computes a rule. It reports false when the document has none of its places.
