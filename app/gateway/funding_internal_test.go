@@ -86,7 +86,7 @@ func TestFundingRunsOutOfCreditAtTheSmallestSlice(t *testing.T) {
 	t.Parallel()
 	f := funded(t, &account{})
 	credit, _ := f.credit.(*account)
-	small, err := f.estimate.cost(sliceTokens+usefulTokens)
+	small, err := f.estimate.cost(sliceTokens + usefulTokens)
 	if err != nil {
 		t.Fatal(err)
 	}
