@@ -58,10 +58,7 @@ func (s *chatStream) Close() {
 }
 
 func (s *chatStream) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
-	if !s.options.IncludeUsage {
-		charge = nil
-	}
-	return s.completeEnvelope().AppendFailure(dst, e, requestID, charge)
+	return s.completeEnvelope().AppendFailure(dst, e, requestID, charge, s.options.IncludeUsage)
 }
 
 func (s *chatStream) read(f sse.Frame) (frameReading, error) {
@@ -244,13 +241,13 @@ func (s *chatStream) Finish(dst []byte, b llm.Charge) []byte {
 			dst = s.completeEnvelope().AppendFinish(dst, index, "length")
 		}
 	}
-	if s.options.IncludeUsage {
-		switch {
-		case !b.Estimated && len(s.usageChunk) > 0:
-			dst = sse.AppendData(dst, chatFormat.appendWithUsage(nil, s.usageChunk, b))
-		default:
-			dst = s.completeEnvelope().AppendUsage(dst, chatFormat.usageWithCost(s.usageObject, b))
-		}
+	switch {
+	case !s.options.IncludeUsage:
+		dst = chat.AppendCost(dst, b.Cost)
+	case !b.Estimated && len(s.usageChunk) > 0:
+		dst = sse.AppendData(dst, chatFormat.appendWithUsage(nil, s.usageChunk, b))
+	default:
+		dst = s.completeEnvelope().AppendUsage(dst, chatFormat.usageWithCost(s.usageObject, b))
 	}
 	return append(dst, chat.DoneFrame...)
 }

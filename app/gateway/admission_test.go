@@ -37,7 +37,7 @@ func TestCreditIsAskedForTheSmallestCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := asked[0]
-	if q.AccountID != b.account || q.BudgetID != "key_1" || q.Min != q.Want || q.Min <= 0 || q.Min > quote.LeastReserve || q.Min < quote.LeastReserve/2 {
+	if q.AccountID != b.account || q.BudgetID != "key_1" || q.Min != q.Want || q.Min <= 0 || q.Min > quote.LeastReserve || q.Min < quote.LeastReserve/4 {
 		t.Errorf("the books are asked for %+v, and the smallest call holds %s", q, quote.LeastReserve)
 	}
 	places := func() int64 {

@@ -32,6 +32,7 @@ type metrics struct {
 	recoveries    *prometheus.CounterVec
 	fallbacks     *prometheus.CounterVec
 	implausible   *prometheus.CounterVec
+	unpriced      *prometheus.CounterVec
 	replays       *prometheus.CounterVec
 	requestsGauge prometheus.GaugeFunc
 	apiCallsGauge prometheus.GaugeFunc
@@ -70,6 +71,8 @@ func newMetrics(o Options) *metrics {
 		fallbacks:  counter("umg_text_fallbacks_total", "Text calls that a fallback model served, by the requested model.", "model"),
 		implausible: counter("umg_usage_implausible_total",
 			"Responses whose provider reported implausible usage. An estimate was charged in its place.", "provider", "model"),
+		unpriced: counter("umg_usage_unpriced_total",
+			"Responses whose provider reported something that no usage reader or no price knows. It was not charged.", "provider", "model"),
 		replays: counter("umg_idempotent_replays_total", "Requests that reused their Idempotency-Key, by what they got.", "result"),
 	}
 	m.requestsGauge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_http_requests_in_flight", Help: "Requests that are running."},
@@ -84,7 +87,7 @@ func (s *Server) Collectors() []prometheus.Collector {
 	m := s.metrics
 	return []prometheus.Collector{
 		m.requests, m.duration, m.errors, m.text, m.firstToken, m.overhead, m.tokens, m.cost, m.retries, m.attempts, m.upstreamFirst,
-		m.hedges, m.recoveries, m.fallbacks, m.implausible, m.replays, m.requestsGauge, m.apiCallsGauge,
+		m.hedges, m.recoveries, m.fallbacks, m.implausible, m.unpriced, m.replays, m.requestsGauge, m.apiCallsGauge,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	}
 }
@@ -136,6 +139,9 @@ func (m *metrics) observeText(x *api.RequestLog) {
 	}
 	if x.Result.Implausible {
 		m.implausible.WithLabelValues(cmp.Or(x.Result.Provider, "none"), x.Model).Inc()
+	}
+	if x.Result.Unpriced {
+		m.unpriced.WithLabelValues(cmp.Or(x.Result.Provider, "none"), x.Model).Inc()
 	}
 	if x.Result.Attempts > 1 {
 		m.retries.WithLabelValues(x.Model).Add(float64(x.Result.Attempts - 1))

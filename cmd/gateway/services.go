@@ -89,7 +89,7 @@ func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.Secret
 		CreditManager: g.billing.leases, Balance: g.billing.ledger.Funds, Snapshot: s.catalog.Snapshot, Limits: s.limits,
 		Providers: s.providers, Health: s.health,
 		Now: time.Now, Random: mathrand.IntN, Egress: s.egress, KeepAlive: g.cfg.KeepAlive, Tracer: s.traces.tracer(),
-		Credit: g.billing.leases.CheckCredit, Rates: g.cfg.rates(),
+		Credit: g.billing.leases.CheckCredit, Rates: g.cfg.rates(), Log: g.log,
 	})
 	return nil
 }
