@@ -30,7 +30,10 @@ func TestPricesAreToldInTheUnitOfTheirModality(t *testing.T) {
 		{Price{Meter: "images", Amount: 4 * app.Cent, Per: 1}, "$0.04", "image"},
 		{Price{Meter: "seconds", Amount: 10 * app.Cent, Per: 1}, "$0.10", "second"},
 		{Price{Meter: "characters", Amount: 15 * app.Dollar, Per: 1_000_000}, "$15.00", "1M characters"},
-		{Price{Meter: "images", Amount: 4 * app.Dollar, Per: 1_000}, "$4.00", "1,000 images"},
+		{Price{Meter: "images", Amount: 4 * app.Dollar, Per: 1_000}, "$0.004", "image"},
+		{Price{Meter: "images", Amount: 1, Per: 1_000}, "$0.000000001", "1,000 images"}, // An amount cannot hold the price of one.
+		{Price{Meter: "web_searches", Amount: app.Cent, Per: 1}, "$10.00", "1,000 web searches"},
+		{Price{Meter: "input_tokens", Amount: 20_000_000 * app.Dollar, Per: 1}, "$20,000,000.00", "token"},
 		{Price{Meter: "requests", Amount: 1, Per: 1}, "$0.000000001", "request"},
 	} {
 		if c.price.Text() != c.text || c.price.Unit() != c.unit {

@@ -44,10 +44,15 @@ func (m *FileModel) belowCost(card *billing.RateCard, when string) (all []string
 		}
 		for _, s := range shortfalls(card, &cost) {
 			all = append(all, fmt.Sprintf("model %s: %s costs %s at %s, and its price%s is %s%s",
-				m.ID, s.meter, PriceOf(s.cost), r.Provider, when, PriceOf(s.price), s.condition))
+				m.ID, s.meter, quoteText(s.cost), r.Provider, when, quoteText(s.price), s.condition))
 		}
 	}
 	return all
+}
+
+func quoteText(r billing.Rate) string {
+	amount, quantity := Quote(r)
+	return Dollars(amount) + " per " + quantity
 }
 
 // shortfall is a price below its cost.
@@ -72,7 +77,8 @@ func shortfalls(price, cost *billing.RateCard) (all []shortfall) {
 		most = max(most, c.EachOver+1)
 	}
 	for m := range meter.Count {
-		if !cost.Prices(m) || isOptional(m) && !hasOwnPrice(price, m) {
+		own := hasOwnPrice(price, m)
+		if !cost.Prices(m) || !own && (isOptional(m) || !hasOwnPrice(cost, m)) { // Both cards price it as the same other meter.
 			continue
 		}
 		for _, s := range situations {

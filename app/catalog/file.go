@@ -21,9 +21,6 @@ type File struct {
 	Aliases   Aliases        `yaml:"aliases,omitempty"`
 	Providers []FileProvider `yaml:"providers"`
 	Models    []FileModel    `yaml:"models"`
-
-	// source is the text from which the file was parsed. Check finds the lines of problems in it.
-	source []byte
 }
 
 // Aliases are other spellings under which the API answers, so that unmodified clients work.
@@ -268,9 +265,9 @@ func (d *Date) UnmarshalYAML(v *yaml.Node) error {
 // ParseFile reads a catalog file. Unknown fields are errors. Defaults are written out, so that an omitted field reads the same as its
 // default.
 func ParseFile(raw []byte) (File, error) {
-	f := File{source: raw}
+	var f File
 	if len(raw) > fileBytesMax {
-		return File{}, fmt.Errorf("catalog: a file of %d bytes is larger than %d", len(raw), fileBytesMax)
+		return f, fmt.Errorf("catalog: a file of %d bytes is larger than %d", len(raw), fileBytesMax)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
 	dec.KnownFields(true)

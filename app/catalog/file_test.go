@@ -208,7 +208,7 @@ func problemCases() []problemCase {
 		{"input_tokens: 0.15 per 1M", "input_tokens: -0.15 per 1M", "models[0].rates", "between $0"},
 		{"input_tokens: 0.15 per 1M", "thoughts: 0.15 per 1M", "models[0].rates", "not a meter"},
 		{"output_tokens: 0.60 per 1M", "images: 0.60 per 1", "models[0].rates", "needs a rate of input_tokens and output_tokens"},
-		{"{seconds: 0.10 per 1}", "{seconds: 0.10 per 1M}", "models[1].rates", "divisor"},
+		{"{seconds: 0.10 per 1}", "{seconds: 0.10 per 1M}", "models[1].rates", "per 1 or 1K"},
 		{"{1920x1080: {", "{640x480: {", "models[1].size_rates.640x480", "not one of the model's sizes"},
 		{"1280x720, ", "wide, ", "models[1].sizes", "like 1280x720"},
 		{"seconds: [4, 8]", "seconds: [0]", "models[1].seconds", "between"},

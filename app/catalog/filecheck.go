@@ -57,7 +57,7 @@ type FileError struct {
 	// Path is the path in the file, such as models[3].routes[0].provider.
 	Path string
 	Text string
-	// Line is where the path is in the text of the file; zero when the file has no text.
+	// Line is where the path is in the text of the file. AddLines sets it.
 	Line int
 }
 
@@ -104,14 +104,6 @@ func (p problems) oneOf(field, word string, known []string) {
 
 // Check lists all problems of a file in its order. It returns nil when the file can be applied.
 func Check(f File) []error {
-	all := check(f)
-	if len(all) > 0 {
-		f.addLines(all)
-	}
-	return all
-}
-
-func check(f File) []error {
 	var all []error
 	p := problems{all: &all}
 	contracts, err := newContractCheck()

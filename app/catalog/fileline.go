@@ -9,10 +9,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// addLines sets the lines of problems. A file that was not parsed from a text has none.
-func (f File) addLines(all []error) {
+// AddLines sets the lines of problems that Check found in the file with this text.
+func AddLines(raw []byte, all []error) {
 	var document yaml.Node
-	if len(f.source) == 0 || yaml.Unmarshal(f.source, &document) != nil || len(document.Content) == 0 {
+	if len(all) == 0 || yaml.Unmarshal(raw, &document) != nil || len(document.Content) == 0 {
 		return
 	}
 	for i, err := range all {

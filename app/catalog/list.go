@@ -26,30 +26,30 @@ const pageSizeMax = 1000
 
 // listEntry is one model in the list that the tools of all vendors read.
 type listEntry struct {
-	ID                  string            `json:"id"`
-	Object              string            `json:"object"`
-	Type                string            `json:"type"`
-	Created             int64             `json:"created"`
-	CreatedAt           string            `json:"created_at"`
-	OwnedBy             string            `json:"owned_by"`
-	Name                string            `json:"name"`
-	DisplayName         string            `json:"display_name"`
-	Description         string            `json:"description"`
-	CanonicalSlug       string            `json:"canonical_slug"`
-	Kind                Kind              `json:"kind"`
-	Availability        string            `json:"availability"`
-	ContextLength       *int64            `json:"context_length"`
-	ContextWindow       *int64            `json:"context_window"`
-	MaxOutputTokens     *int64            `json:"max_output_tokens"`
-	MaxTokens           *int64            `json:"max_tokens"`
-	Architecture        architecture      `json:"architecture"`
-	Capabilities        []string          `json:"capabilities"`
-	Protocols           []llm.Style       `json:"protocols"`
-	Pricing             map[string]string `json:"pricing"`
-	PricingSKUs         map[string]string `json:"pricing_skus,omitempty"`
+	ID              string            `json:"id"`
+	Object          string            `json:"object"`
+	Type            string            `json:"type"`
+	Created         int64             `json:"created"`
+	CreatedAt       string            `json:"created_at"`
+	OwnedBy         string            `json:"owned_by"`
+	Name            string            `json:"name"`
+	DisplayName     string            `json:"display_name"`
+	Description     string            `json:"description"`
+	CanonicalSlug   string            `json:"canonical_slug"`
+	Kind            Kind              `json:"kind"`
+	Availability    string            `json:"availability"`
+	ContextLength   *int64            `json:"context_length"`
+	ContextWindow   *int64            `json:"context_window"`
+	MaxOutputTokens *int64            `json:"max_output_tokens"`
+	MaxTokens       *int64            `json:"max_tokens"`
+	Architecture    architecture      `json:"architecture"`
+	Capabilities    []string          `json:"capabilities"`
+	Protocols       []llm.Style       `json:"protocols"`
+	Pricing         map[string]string `json:"pricing"`
+	PricingSKUs     map[string]string `json:"pricing_skus,omitempty"`
 	// Prices and PriceConditions are extensions: the whole price list, with units and words.
-	Prices          []listedPrice     `json:"prices"`
-	PriceConditions []listedCondition `json:"price_conditions,omitempty"`
+	Prices              []listedPrice     `json:"prices"`
+	PriceConditions     []listedCondition `json:"price_conditions,omitempty"`
 	SupportedParameters []string          `json:"supported_parameters"`
 	SupportedSizes      []string          `json:"supported_sizes,omitempty"`
 	SupportedSeconds    []int64           `json:"supported_seconds,omitempty"`

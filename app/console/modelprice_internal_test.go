@@ -50,6 +50,36 @@ func TestTheCalculatorChargesWhatBillingDoes(t *testing.T) {
 	})
 }
 
+// TestTheCalculatorTakesThePromptAndTheServiceIntoAccount prices both sides of an edge, and the terms that the reader chooses.
+func TestTheCalculatorTakesThePromptAndTheServiceIntoAccount(t *testing.T) {
+	t.Parallel()
+	m := pricedModel(1_000_000, app.Dollar, app.Cent, 2*app.Dollar)
+	m.RateCard.Rates = append(m.RateCard.Rates, billing.Rate{Meter: meter.WebSearches, Amount: 10 * app.Dollar, Per: 1_000})
+	m.RateCard.Conditions = []billing.Condition{
+		{PromptOver: 200_000, Rates: []billing.Rate{{Meter: meter.InputTokens, Amount: 3 * app.Dollar, Per: 1_000_000}}},
+		{ServiceTier: "flex", Times: 5_000}, {Schedule: &billing.Schedule{Hours: []billing.Hours{{From: 0, To: 60}}}, Times: 20_000},
+	}
+	for query, want := range map[string]app.Amount{
+		"input_tokens=200000&output_tokens=0":                      20 * app.Cent,
+		"input_tokens=150000&cache_read_tokens=50001":              45*app.Cent + 500_010 + app.Dollar/1_000, // All input is over the edge.
+		"input_tokens=300000&output_tokens=0":                      90 * app.Cent,
+		"input_tokens=300000&output_tokens=0&terms=1":              45 * app.Cent,
+		"input_tokens=200000&output_tokens=0&terms=2":              40 * app.Cent,
+		"input_tokens=200000&output_tokens=0&terms=9":              20 * app.Cent,
+		"input_tokens=0&output_tokens=0&terms=2&web_searches=1000": 10 * app.Dollar,
+	} {
+		q, _ := url.ParseQuery(query)
+		c := calculation(m, q)
+		if c.Total != want || c.Error != "" || len(c.Terms) != 3 || c.Terms[2].Label != "00:00–01:00 UTC" {
+			t.Errorf("%q gives %+v, not %s", query, c, want)
+		}
+	}
+	q, _ := url.ParseQuery("input_tokens=300000&terms=1")
+	if c := calculation(m, q); c.Lines[0].Condition != "Prompts over 200,000 tokens, Flex tier" || c.Lines[0].Rate != "$1.50 / 1M tokens" {
+		t.Errorf("%+v", c.Lines)
+	}
+}
+
 func TestTheCalculatorTakesSizesAndSaysWhatItDoesNotTake(t *testing.T) {
 	t.Parallel()
 	seconds := func(dollars app.Amount) (catalog.Rates, billing.RateCard) {

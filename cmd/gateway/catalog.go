@@ -41,6 +41,7 @@ func (f catalogFile) read(allowUnset bool) (catalog.File, int, error) {
 		return catalog.File{}, 0, fmt.Errorf("%s: %w", f.File, err)
 	}
 	if mistakes := catalog.Check(file); len(mistakes) > 0 {
+		catalog.AddLines(text, mistakes)
 		return catalog.File{}, 0, fmt.Errorf("%s has %d mistakes:\n%w", f.File, len(mistakes), errors.Join(mistakes...))
 	}
 	unset := catalog.Unset(file, os.LookupEnv)
@@ -110,6 +111,8 @@ type catalogApply struct {
 	catalogDiff
 	By   string `help:"Name for the history; default: USER@HOST." placeholder:"NAME"`
 	Note string `help:"Reason, for the history." placeholder:"TEXT"`
+
+	ConfirmBelowCost bool `help:"Apply prices that are below the cost of a route."`
 }
 
 // Run prints the changes and applies them.
@@ -119,7 +122,13 @@ func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		if err := catalog.ApplyAs(ctx, s.db, next, catalog.HistoryAction{By: cmp.Or(c.By, userAtHost()), Note: c.Note}); err != nil {
+		err = catalog.ApplyAs(ctx, s.db, next, catalog.HistoryAction{
+			By: cmp.Or(c.By, userAtHost()), Note: c.Note, BelowCost: c.ConfirmBelowCost,
+		})
+		if errors.Is(err, catalog.ErrBelowCost) {
+			return fmt.Errorf("%w\nChange the prices, or add --confirm-below-cost", err)
+		}
+		if err != nil {
 			return err
 		}
 		waiting, cancel := context.WithTimeout(ctx, inForceMax)

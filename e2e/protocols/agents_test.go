@@ -47,7 +47,7 @@ const agentModels = `  - id: agents/%[1]s
     styles: [chat, messages, responses, native]
     parameters: [temperature, top_p, stop, seed, tools, custom_tools, tool_choice, response_format, structured_outputs, reasoning_effort, verbosity]
     availability: available
-    rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.30 per 1M, output_tokens: 15 per 1M}
+    rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.30 per 1M, cache_write_tokens: 3 per 1M, output_tokens: 15 per 1M}
     limits: {requests_per_minute: 100000, tokens_per_minute: 100000000}
     released: 2026-01-01
     routes:

@@ -70,7 +70,7 @@ func newMatrix(t *testing.T) *matrix {
     parameters: [temperature, top_p, presence_penalty, stop, seed, tools, tool_choice, response_format, structured_outputs,
       reasoning_effort]
     availability: available
-    rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.30 per 1M, output_tokens: 15 per 1M}
+    rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.30 per 1M, cache_write_tokens: 3 per 1M, output_tokens: 15 per 1M}
     limits: {requests_per_minute: 100000, tokens_per_minute: 100000000}
     released: 2026-01-01
     routes:

@@ -11,9 +11,9 @@ import (
 
 // Calculation is what a call of a model costs, for quantities that the reader chose.
 type Calculation struct {
-	Inputs   []CalcInput
-	Sizes    []string // sizes to choose from, empty when the price does not depend on it
-	Size     string
+	Inputs []CalcInput
+	Sizes  []string // sizes to choose from, empty when the price does not depend on it
+	Size   string
 	// Terms are the terms to choose from, as the conditions of the prices tell them apart. The first is the usual service. It is empty when
 	// the price does not depend on any.
 	Terms    []CalcTerms

@@ -95,6 +95,23 @@ func (t Traffic) limitText(limit int64) string {
 	return "of " + format.Count(limit)
 }
 
+// billing says how calls of the provider are counted.
+func (p TrafficProvider) billing() string {
+	text := map[string]string{
+		"stops": "Stops when a request is cancelled", "continues": "Continues when a request is cancelled",
+	}[p.AfterCancel]
+	if text == "" {
+		text = "Unknown whether it stops when a request is cancelled"
+	}
+	if p.Usage != "" {
+		text += " · usage as " + p.Usage
+	}
+	if p.CostIsPrice {
+		text += " · its stated cost is the price"
+	}
+	return text
+}
+
 // keys says how many credentials there are.
 func (p TrafficProvider) keys() string {
 	resting := map[int]bool{}

@@ -105,6 +105,12 @@ type TrafficProvider struct {
 	Concurrency, RPM   int64    // the provider's own limits on each replica; zero if unknown
 	Seen               []ProviderSeen
 	UnusableOn         []UnusableOn // replicas that cannot call it, while others can
+	// AfterCancel is what it does after a cancelled request: stops, continues or unknown.
+	AfterCancel string
+	// Usage is the reader of its usage; empty for that of the style.
+	Usage string
+	// CostIsPrice means that the cost that it states is the price of the call.
+	CostIsPrice bool
 }
 
 // UnusableOn is a replica that cannot call a provider, and why.

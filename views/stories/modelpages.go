@@ -45,6 +45,11 @@ func models() []Story {
 			Inputs: []string{"text"}, Outputs: []string{"text"}, Features: []string{"seed", "json"}, Statuses: []string{"available"},
 			From: "0.10", To: "5", Context: 128_000, Key: "key_2", Marked: []string{"borealis/elder", "aurora/" + Model}, Unit: views.UnitThousand,
 		}, as),
+		list("models-conditions", "Models, one with other prices for some calls", modelpages.Query{}, func(l *modelpages.List) {
+			l.All[0].Conditions = exampleConditions()
+		}),
+		list("models-conditions-cards", "Models as cards, one with other prices for some calls", modelpages.Query{View: modelpages.ViewCards},
+			func(l *modelpages.List) { l.Cards, l.All[0].Conditions = true, exampleConditions() }),
 		list("models-many", "A hundred models", modelpages.Query{Sort: "-context"}, func(l *modelpages.List) { l.All = manyModels() }),
 		list("models-none", "No model matches", modelpages.Query{Text: "zebra"}, as),
 		list("models-empty", "No catalog yet", modelpages.Query{}, func(l *modelpages.List) { l.All = nil }),
@@ -92,6 +97,9 @@ func comparisons() []Story {
 	return []Story{
 		one("compare", "Four models side by side", []int{0, 1, 2, 5}, func(c *modelpages.Comparison) { c.Others = nil }),
 		one("compare-differences", "What two models differ in", []int{0, 1}, func(c *modelpages.Comparison) { c.Only = true }),
+		one("compare-conditions", "Two models, one with other prices for some calls", []int{0, 1}, func(c *modelpages.Comparison) {
+			c.Models[0].Conditions = exampleConditions()
+		}),
 		one("compare-unknown", "One model, and one that is gone", []int{0}, func(c *modelpages.Comparison) {
 			c.Unknown = []string{"gone/model"}
 		}),
@@ -156,6 +164,7 @@ func modelPages() []Story {
 			next.From = day(2026, 12, 10)
 			d.Next = &next
 		}, contracts[0]),
+		modelPageStory("model-conditions", "A model with fees, and other prices for some calls", 0, conditionalPrices, contracts[0]),
 		modelPageStory("model-last", "A model, with the reader's last requests priced", 1, func(d *modelpages.Detail) {
 			d.Last = exampleLast()
 		}, contracts[0]),
@@ -204,6 +213,38 @@ func exampleCalc(m views.Model) *modelpages.Calculation {
 	}
 	c.Day, c.Month = c.Total*1000, c.Total*30_000
 	return c
+}
+
+// exampleConditions are other prices of each kind.
+func exampleConditions() []views.PriceCondition {
+	return []views.PriceCondition{
+		{Calls: "Prompts over 200,000 tokens", Effect: "$5.00 input, $2.50 cached input, $15.00 output per 1M tokens"},
+		{Calls: "Flex tier", Effect: "half price for tokens"},
+		{Calls: "01:00–04:00 and 06:00–10:00 UTC on working days, except 2026-10-01", Effect: "twice the price for tokens"},
+		{Calls: "After the first 1,000 web searches", Effect: "$8.00 per 1,000 web searches"},
+	}
+}
+
+// conditionalPrices gives a model fees, conditions, and a past without the last of them.
+func conditionalPrices(d *modelpages.Detail) {
+	d.Model.Prices = append(slices.Clone(d.Model.Prices), perMillion("cache_write_1h_tokens", 500), perMillion("input_audio_tokens", 700),
+		views.Price{Meter: "web_searches", Amount: 10 * app.Dollar, Per: 1_000},
+		views.Price{Meter: "container_seconds", Amount: 30_000 * app.Nano, Per: 1})
+	d.Model.Conditions = exampleConditions()
+	next := examplePast(d.Model)[0]
+	next.From, next.Conditions = day(2026, 12, 10), exampleConditions()[:1]
+	d.Next = &next
+	d.Past[0].Conditions, d.Past[1].Conditions = d.Model.Conditions, d.Model.Conditions[:2]
+	d.Calc.Terms = []modelpages.CalcTerms{
+		{Label: "Usual"}, {Value: "1", Label: "Flex tier"}, {Value: "2", Label: "01:00–04:00 and 06:00–10:00 UTC on working days, except 2026-10-01"},
+	}
+	d.Calc.Term = "1"
+	d.Calc.Lines[0].Quantity, d.Calc.Lines[0].Rate, d.Calc.Lines[0].Amount = 300_000, "$2.50 / 1M tokens", 75*app.Cent
+	d.Calc.Inputs[0].Value, d.Calc.Lines[0].Condition = "300000", "Prompts over 200,000 tokens, Flex tier"
+	d.Calc.Lines[1].Rate, d.Calc.Lines[1].Amount = "$7.50 / 1M tokens", 3750*1_000*app.Nano
+	d.Calc.Lines[1].Condition = d.Calc.Lines[0].Condition
+	d.Calc.Total = d.Calc.Lines[0].Amount + d.Calc.Lines[1].Amount
+	d.Calc.Day, d.Calc.Month = d.Calc.Total*1000, d.Calc.Total*30_000
 }
 
 func filmCalc(d *modelpages.Detail) {

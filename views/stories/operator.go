@@ -105,9 +105,9 @@ func exampleTraffic(s views.Shell) operatorpages.Traffic {
 			}},
 		},
 		Providers: []operatorpages.TrafficProvider{
-			{ID: "meridian", Name: "Meridian", Credentials: 2, Concurrency: 200,
+			{ID: "meridian", Name: "Meridian", Credentials: 2, Concurrency: 200, AfterCancel: "stops", Usage: "openai",
 				Seen: []operatorpages.ProviderSeen{{Replica: replicaOne, InFlight: 38, Attempts: 414, RetriesLeft: 16}}},
-			{ID: "boreal", Name: "Boreal Cloud", Credentials: 1, RPM: 600,
+			{ID: "boreal", Name: "Boreal Cloud", Credentials: 1, RPM: 600, AfterCancel: "continues", Usage: "openrouter", CostIsPrice: true,
 				Seen: []operatorpages.ProviderSeen{{Replica: replicaOne, InFlight: 2, Attempts: 41, RetriesLeft: 10}}},
 			{ID: "aurora", Name: "Aurora", Credentials: 1,
 				Seen: []operatorpages.ProviderSeen{{Replica: replicaOne, InFlight: 4, Attempts: 96, RetriesLeft: 11}}},

@@ -219,6 +219,7 @@ func (s *healthView) provider(p *catalog.Provider, pause health.Pause, paused bo
 	v := operatorpages.TrafficProvider{
 		ID: p.ID, Name: cmp.Or(p.Name, p.ID), Credentials: len(p.Credentials),
 		Concurrency: p.Limits.Concurrency, RPM: p.Limits.RequestsPerMinute,
+		AfterCancel: string(p.AfterCancel), Usage: p.UsageReader, CostIsPrice: p.CostIsPrice,
 	}
 	v.Unusable, v.UnusableOn = s.unusable(p)
 	if paused {
