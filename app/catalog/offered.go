@@ -151,6 +151,9 @@ func (t contractParams) describeExtras(s *jsontree.Value, rows []Extra) {
 		words, text := t.wordsAt(place, rows), s.GetString(keywordExtraNone)
 		if len(words) > 0 {
 			text = "This model offers " + strings.Join(words, ", ") + ", at its prices; other values are treated as not offered."
+			if strings.Contains(text, "#") {
+				text += " Here # stands for digits."
+			}
 			addWords(s.Get("enum"), words)
 		}
 		s.Delete(keywordExtra)

@@ -133,11 +133,11 @@ var extras = map[llm.Style][]Extra{
 			By: []string{"perplexity"}, Meters: []meters.Meter{meters.Requests},
 		},
 		{
-			At: "web_search_options.search_context_size", What: widerSearch, Rule: ExtraDropped, Free: []string{"low"}, Only: []string{"medium"},
+			At: "web_search_options.search_context_size", What: widerSearch, Rule: ExtraDropped, Only: []string{"medium"},
 			By: []string{"perplexity"}, Terms: meters.Terms{Size: "medium"},
 		},
 		{
-			At: "web_search_options.search_context_size", What: widerSearch, Rule: ExtraDropped, Free: []string{"low"}, Only: []string{"high"},
+			At: "web_search_options.search_context_size", What: widerSearch, Rule: ExtraDropped, Only: []string{"high"},
 			By: []string{"perplexity"}, Terms: meters.Terms{Size: "high"},
 		},
 		{At: "web_search_options.search_context_size", What: widerSearch, Rule: ExtraDropped, Free: []string{"low"}},

@@ -141,8 +141,8 @@ var offeredCases = map[llm.Style][]offeredCase{
 // hourCase is a request for a cache that lasts an hour.
 func hourCase(row, members string) offeredCase {
 	return offeredCase{row: row + " 1h", members: members, sent: `"ttl":"1h"`, dropped: "cache_control.ttl",
-		usage:  `"cache_creation_input_tokens":4000,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":4000}`,
-		counts: map[meter.Meter]int64{meter.CacheWriteHourTokens: 4000}}
+		usage:  `"cache_creation_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":100}`,
+		counts: map[meter.Meter]int64{meter.CacheWriteHourTokens: 100}}
 }
 
 // twoSearches are the members of an answer with two searches and the opening of a page, which costs nothing.
