@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"umg/app"
 	"umg/app/gateway"
 	"umg/app/ratelimit"
 	"umg/billing"
@@ -122,4 +123,17 @@ func (a *API) endBody(x *call) {
 		x.Header()["Connection"] = []string{"close"}
 	}
 	_ = http.NewResponseController(x.Connection()).SetReadDeadline(until)
+}
+
+const dryRunHeader = "X-Dry-Run"
+
+// dryRun reports whether only the price is asked for.
+func (x *call) dryRun() (bool, error) {
+	switch x.Request().Header.Get(dryRunHeader) {
+	case "":
+		return false, nil
+	case "1", "true":
+		return true, nil
+	}
+	return false, app.Errorf(app.Invalid, "invalid_value", "X-Dry-Run must be 1, or absent.").At(dryRunHeader)
 }

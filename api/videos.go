@@ -18,11 +18,10 @@ import (
 )
 
 const (
-	pollHint     = 5 * time.Second
-	pollHeader   = "poll-hint"
-	dryRunHeader = "X-Dry-Run"
-	followMax    = 15 * time.Second // silence on a stream before a comment keeps it open
-	idParam      = "id"
+	pollHint   = 5 * time.Second
+	pollHeader = "poll-hint"
+	followMax  = 15 * time.Second // silence on a stream before a comment keeps it open
+	idParam    = "id"
 )
 
 // videoPaths are the three spellings of the video routes: the service document's, its compatibility route, and the guide's
@@ -149,17 +148,6 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 	}
 	a.hintPoll(x)
 	return a.send(x, body)
-}
-
-// dryRun reports whether only the price is asked for.
-func (x *call) dryRun() (bool, error) {
-	switch x.Request().Header.Get(dryRunHeader) {
-	case "":
-		return false, nil
-	case "1", "true":
-		return true, nil
-	}
-	return false, app.Errorf(app.Invalid, "invalid_value", "X-Dry-Run must be 1, or absent.").At(dryRunHeader)
 }
 
 // quote is the answer to a dry run: what the call would cost, with nothing made and nothing spent.

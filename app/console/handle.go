@@ -5,7 +5,6 @@ import (
 	"umg/app/console/page"
 	"umg/app/gateway"
 	"umg/app/ratelimit"
-	"umg/views"
 )
 
 // serve answers a request for a route: it admits the request, opens the page and checks the reader's rights.
@@ -64,9 +63,4 @@ func (c *Console) admit(p *page.Page) error {
 		work = gateway.ReadWork
 	}
 	return c.o.Gateway.AdmitPerson(p.User.ID, p.User.LimitFactor, work)
-}
-
-// completeShell adds unread notifications and degraded models to the shell of a page of an account.
-func (c *Console) completeShell(p *page.Page, s *views.Shell) {
-	s.Unread, s.Status = c.unread(p, s.Balance), c.statusOf(p)
 }

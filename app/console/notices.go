@@ -221,3 +221,8 @@ func (c *Console) setNotify(p *page.Page) error {
 	err = c.o.Notifications.SetPreferences(p.Request().Context(), readerOf(p), choices)
 	return c.Done(p, err, "Your choice was saved.", notifySettingsPath)
 }
+
+// completeShell adds unread notifications and degraded models to the shell of a page of an account.
+func (c *Console) completeShell(p *page.Page, s *views.Shell) {
+	s.Unread, s.Status = c.unread(p, s.Balance), c.statusOf(p)
+}

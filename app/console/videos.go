@@ -107,7 +107,8 @@ func (c *Console) viewVideo(j video.Job, person string) videopages.Video {
 func secondOf(m *catalog.Model, size string) app.Amount {
 	var usage meter.Counts
 	usage[meter.Seconds] = millisPerSecond
-	cost, err := m.CardFor(size).Cost(usage, meter.Terms{})
+	card := m.CardFor(size)
+	cost, err := card.Cost(usage, meter.Terms{})
 	if err != nil {
 		return 0
 	}

@@ -361,17 +361,6 @@ func putBuffer(b *[]byte) {
 	}
 }
 
-// drain reads the rest of the stream after the end of an answer, so that the connection can be used again. The connection is
-// closed when the upstream does not end the stream.
-func (a *attempt) drain() {
-	if a.frames == nil || !a.answer.Stream || a.exchange.HasStopWatcher() {
-		return
-	}
-	a.deadlines.wait(a.call.gateway.o.Now(), drainMax, provider.ErrIdle)
-	_, _ = a.frames.Next() // The frame is the end, or one that the answer does not need.
-	a.deadlines.stopWaiting()
-}
-
 // end records the result of the attempt, which may already have received content; a nil fault stands for a whole answer. An
 // attempt that the gateway gave up does not count as failed. End reports false when the result was already recorded.
 func (a *attempt) end(fault *provider.Fault) bool {
@@ -422,4 +411,30 @@ func (a *attempt) close() {
 	}
 	a.disconnect()
 	a.clearPending()
+}
+
+// recordAttemptResult records the result of the attempt whose answer was relayed.
+func (p *pipeline) recordAttemptResult(err error) {
+	fault, failed := errors.AsType[*provider.Fault](err)
+	if err != nil && !failed {
+		fault = abandonedFault()
+	}
+	p.endAttempt(p.attempt, fault)
+}
+
+// endAttempt records how an attempt has ended, if that was not recorded yet. The fault is nil for a whole answer.
+func (p *pipeline) endAttempt(a *attempt, fault *provider.Fault) {
+	if a.end(fault) {
+		p.trace.update(a)
+	}
+}
+
+// update records the end of an attempt.
+func (t *trace) update(a *attempt) {
+	if a.trace.failure != nil {
+		t.fault = a.trace.failure
+	}
+	if a.trace.slot > 0 {
+		t.records[a.trace.slot-1] = a.trace.record
+	}
 }

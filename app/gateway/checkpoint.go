@@ -30,8 +30,24 @@ func (p *pipeline) checkpoint(stats *dialect.StreamStats, at time.Time) {
 	})
 }
 
-// checkpointDue reports whether the next checkpoint is due after a delivery.
-func (r *response) checkpointDue(at time.Time) bool {
-	fresh := r.deliveredTokens - r.checkpointTokens
-	return fresh >= checkpointTokensMax || fresh > 0 && at.Sub(r.checkpointAt) >= checkpointInterval
+// record is the usage record of the call for a row of the settlement table and a charge.
+func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.UsageRecord {
+	t := &p.trace
+	u := billing.UsageRecord{
+		RequestID: p.request.ID, AccountID: p.request.Principal.AccountID, KeyID: p.request.Principal.KeyID, Model: p.model.ID,
+		Style: string(p.request.Style), RateCardID: p.model.RateCard.ID, EndUser: p.head.EndUser, FinishReason: p.stats().Finish,
+		Streamed: p.head.Stream, Estimated: rule.Estimated, Outcome: rule.Outcome, Reason: string(rule.Reason),
+		Usage: c.meters(), Attempts: p.attempts, StartedAt: p.started, FirstByte: p.response.firstByte,
+		Duration: p.elapsed(), Trail: billing.RequestTiming{
+			Door: p.request.AuthDuration, Body: p.request.UploadDuration, Checked: t.checked, Admitted: t.admitted, Funded: t.funded,
+			Attempts: t.records[:t.count],
+		},
+	}
+	if p.attempt != nil {
+		u.Provider, u.UpstreamModel = p.attempt.route.Provider.ID, p.attempt.route.Model
+	}
+	if ended != nil {
+		u.ErrorCode = errorOf(ended).Code
+	}
+	return u
 }

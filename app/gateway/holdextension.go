@@ -118,25 +118,3 @@ func (f *funding) endExtension(err error) error {
 }
 
 func (f *funding) leastSlice() int64 { return usefulTokens * f.estimate.choices }
-
-// stopExtension ends the extension that is in progress, if any. What it was for has ended, but a slice that was granted
-// belongs to the hold.
-func (f *funding) stopExtension() {
-	if x := f.extension; x != nil {
-		x.stop()
-		_ = f.endExtension(<-x.answer)
-	}
-}
-
-// extendAtEnd raises the hold of a whole answer, when by the upstream's count it has cost more than its slices. Reasoning that
-// is not shown cannot be counted earlier. If the extension fails, the platform absorbs the difference.
-func (f *funding) extendAtEnd(ctx context.Context, s *dialect.StreamStats) {
-	if f.sliceTokens == 0 || !s.Reported {
-		return
-	}
-	used, _ := f.plausibleUsage(s)
-	cost, err := f.card.Cost(used.Counts(), used.Terms)
-	if more := min(cost, f.estimate.most) - f.hold.Amount; err == nil && more > 0 {
-		_ = f.credit.Extend(ctx, &f.hold, more)
-	}
-}

@@ -1,12 +1,8 @@
 package gateway
 
 import (
-	"context"
-
 	"umg/app/catalog"
-	"umg/app/provider"
 	"umg/app/ratelimit"
-	"umg/billing"
 )
 
 // limitsOn is the request to the rate limiter for a call of an account on a model, without its tokens and its key.
@@ -54,20 +50,4 @@ func (p *pipeline) limitRequest() ratelimit.Request {
 	q.Tokens, q.Key = e.inputLikely+min(e.output, usefulTokens)*e.choices, p.request.Key
 	p.slotTokens = q.Tokens
 	return q
-}
-
-// limitedTokens is the number of tokens that an ended call counts against the limits: those that were charged. When the client has
-// left, it is at least the number with which the call was admitted, since a provider may still be working on it.
-func (p *pipeline) limitedTokens(ctx context.Context) int64 {
-	usage := &p.outcome.charge.usage
-	used := usage.InputTotal() + usage.Output
-	switch p.outcome.rule.Reason {
-	case billing.ReasonClientLeft, billing.ReasonClientLeftWaiting, billing.ReasonClientLeftUnanswered:
-		return max(used, p.slotTokens)
-	case billing.ReasonRefused: // Nothing was reserved.
-		if ctx.Err() != nil && provider.FaultOf(ctx, ctx.Err()).Class == provider.ClassClient {
-			return max(used, p.slotTokens)
-		}
-	}
-	return used
 }

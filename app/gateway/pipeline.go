@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"umg/app/dialect"
+	"umg/app/provider"
 	"umg/app/ratelimit"
 	"umg/billing"
 	"umg/billing/failpoint"
@@ -97,4 +98,20 @@ func (p *pipeline) close() {
 		p.endAttempt(p.attempt, abandonedFault())
 		p.attempt.close()
 	}
+}
+
+// limitedTokens is the number of tokens that an ended call counts against the limits: those that were charged. When the client has
+// left, it is at least the number with which the call was admitted, since a provider may still be working on it.
+func (p *pipeline) limitedTokens(ctx context.Context) int64 {
+	usage := &p.outcome.charge.usage
+	used := usage.InputTotal() + usage.Output
+	switch p.outcome.rule.Reason {
+	case billing.ReasonClientLeft, billing.ReasonClientLeftWaiting, billing.ReasonClientLeftUnanswered:
+		return max(used, p.slotTokens)
+	case billing.ReasonRefused: // Nothing was reserved.
+		if ctx.Err() != nil && provider.FaultOf(ctx, ctx.Err()).Class == provider.ClassClient {
+			return max(used, p.slotTokens)
+		}
+	}
+	return used
 }

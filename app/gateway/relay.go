@@ -76,3 +76,9 @@ func (p *pipeline) deliverRest(a *attempt, fault *provider.Fault) error {
 	}
 	return fault
 }
+
+// checkpointDue reports whether the next checkpoint is due after a delivery.
+func (r *response) checkpointDue(at time.Time) bool {
+	fresh := r.deliveredTokens - r.checkpointTokens
+	return fresh >= checkpointTokensMax || fresh > 0 && at.Sub(r.checkpointAt) >= checkpointInterval
+}

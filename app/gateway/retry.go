@@ -243,22 +243,6 @@ func (p *pipeline) maxTokensFor(a *attempt) int64 {
 	return 0
 }
 
-// endAttempt records how an attempt has ended, if that was not recorded yet. The fault is nil for a whole answer.
-func (p *pipeline) endAttempt(a *attempt, fault *provider.Fault) {
-	if a.end(fault) {
-		p.trace.update(a)
-	}
-}
-
-// recordAttemptResult records the result of the attempt whose answer was relayed.
-func (p *pipeline) recordAttemptResult(err error) {
-	fault, failed := errors.AsType[*provider.Fault](err)
-	if err != nil && !failed {
-		fault = abandonedFault()
-	}
-	p.endAttempt(p.attempt, fault)
-}
-
 // stats describes the received part of the answer: that of the attempt in progress, or the part before it when that has failed.
 func (p *pipeline) stats() *dialect.StreamStats {
 	if p.attempt == nil || p.attempt.closed {

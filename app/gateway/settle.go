@@ -114,28 +114,6 @@ func (p *pipeline) settleAfterPanic(ctx context.Context) {
 	})
 }
 
-// record is the usage record of the call for a row of the settlement table and a charge.
-func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.UsageRecord {
-	t := &p.trace
-	u := billing.UsageRecord{
-		RequestID: p.request.ID, AccountID: p.request.Principal.AccountID, KeyID: p.request.Principal.KeyID, Model: p.model.ID,
-		Style: string(p.request.Style), RateCardID: p.model.RateCard.ID, EndUser: p.head.EndUser, FinishReason: p.stats().Finish,
-		Streamed: p.head.Stream, Estimated: rule.Estimated, Outcome: rule.Outcome, Reason: string(rule.Reason),
-		Usage: c.meters(), Attempts: p.attempts, StartedAt: p.started, FirstByte: p.response.firstByte,
-		Duration: p.elapsed(), Trail: billing.RequestTiming{
-			Door: p.request.AuthDuration, Body: p.request.UploadDuration, Checked: t.checked, Admitted: t.admitted, Funded: t.funded,
-			Attempts: t.records[:t.count],
-		},
-	}
-	if p.attempt != nil {
-		u.Provider, u.UpstreamModel = p.attempt.route.Provider.ID, p.attempt.route.Model
-	}
-	if ended != nil {
-		u.ErrorCode = errorOf(ended).Code
-	}
-	return u
-}
-
 // finish sends the end of the answer or its error. It returns an error only when nothing was sent.
 func (p *pipeline) finish(ended error) (*Report, error) {
 	if p.request.OnSettled != nil && (ended == nil || p.outcome.responseStored) {
@@ -224,4 +202,37 @@ func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, c
 	defer putBuffer(b)
 	*b = stream.Fail(*b, e, requestID, charge)
 	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
+}
+
+// stopExtension ends the extension that is in progress, if any. What it was for has ended, but a slice that was granted
+// belongs to the hold.
+func (f *funding) stopExtension() {
+	if x := f.extension; x != nil {
+		x.stop()
+		_ = f.endExtension(<-x.answer)
+	}
+}
+
+// extendAtEnd raises the hold of a whole answer, when by the upstream's count it has cost more than its slices. Reasoning that
+// is not shown cannot be counted earlier. If the extension fails, the platform absorbs the difference.
+func (f *funding) extendAtEnd(ctx context.Context, s *dialect.StreamStats) {
+	if f.sliceTokens == 0 || !s.Reported {
+		return
+	}
+	used, _ := f.plausibleUsage(s)
+	cost, err := f.card.Cost(used.Counts(), used.Terms)
+	if more := min(cost, f.estimate.most) - f.hold.Amount; err == nil && more > 0 {
+		_ = f.credit.Extend(ctx, &f.hold, more)
+	}
+}
+
+// drain reads the rest of the stream after the end of an answer, so that the connection can be used again. The connection is
+// closed when the upstream does not end the stream.
+func (a *attempt) drain() {
+	if a.frames == nil || !a.answer.Stream || a.exchange.HasStopWatcher() {
+		return
+	}
+	a.deadlines.wait(a.call.gateway.o.Now(), drainMax, provider.ErrIdle)
+	_, _ = a.frames.Next() // The frame is the end, or one that the answer does not need.
+	a.deadlines.stopWaiting()
 }

@@ -97,3 +97,9 @@ func pickReason(delivered bool, midway, unanswered billing.Reason) billing.Reaso
 	}
 	return unanswered
 }
+
+// implausible reports whether the upstream has reported a usage that is not sound.
+func (f *funding) implausible(s *dialect.StreamStats) bool {
+	_, sound := f.plausibleUsage(s)
+	return s.Reported && !sound
+}

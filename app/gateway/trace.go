@@ -173,16 +173,6 @@ func (t *trace) add(a *attempt) {
 	a.trace.slot = t.count
 }
 
-// update records the end of an attempt.
-func (t *trace) update(a *attempt) {
-	if a.trace.failure != nil {
-		t.fault = a.trace.failure
-	}
-	if a.trace.slot > 0 {
-		t.records[a.trace.slot-1] = a.trace.record
-	}
-}
-
 // endSpan ends the call's span.
 func (p *pipeline) endSpan() {
 	if p.trace.span == nil {

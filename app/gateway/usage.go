@@ -71,12 +71,6 @@ func (f *funding) plausibleUsage(s *dialect.StreamStats) (u llm.Usage, sound boo
 	return u, sound
 }
 
-// implausible reports whether the upstream has reported a usage that is not sound.
-func (f *funding) implausible(s *dialect.StreamStats) bool {
-	_, sound := f.plausibleUsage(s)
-	return s.Reported && !sound
-}
-
 // deliveredUsage is the usage of the answer up to now: the plausible part of the upstream's report if that is the final one, or else
 // the gateway's own count of the output. The input that an upstream has reported at the start of the answer is used in any case.
 func (f *funding) deliveredUsage(s *dialect.StreamStats) llm.Usage {

@@ -66,8 +66,8 @@ type Report struct {
 	Unread       bool
 }
 
-// kinds lists the meters of kinds of tokens with the total that includes them.
-var kinds = [...]struct {
+// tokenKinds lists the meters of kinds of tokens with the total that includes them.
+var tokenKinds = [...]struct {
 	total  meter.Meter
 	meters []meter.Meter
 }{
@@ -94,7 +94,7 @@ func (u *Usage) total(m meter.Meter) int64 {
 // Counts divides the usage among the meters, which do not overlap. The call counts as one request.
 func (u *Usage) Counts() meter.Counts {
 	c := u.Parts
-	for _, k := range kinds {
+	for _, k := range tokenKinds {
 		rest := u.total(k.total)
 		for _, m := range k.meters {
 			c[m] = min(c[m], rest)
@@ -152,7 +152,7 @@ func (r Report) Usage() (u Usage, known bool) {
 // takeParts takes the counts of parts that are not larger than their totals. Other counts are zero.
 func (u *Usage) takeParts(parts *meter.Counts) {
 	u.Parts = *parts
-	for _, k := range kinds {
+	for _, k := range tokenKinds {
 		rest := u.total(k.total)
 		for _, m := range k.meters {
 			if !u.fits(u.Parts[m], rest) {

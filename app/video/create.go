@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -436,4 +437,15 @@ func (s *Service) Quote(ctx context.Context, c Call) (Quote, error) {
 	return Quote{
 		Model: p.model.ID, Size: p.params.size, Seconds: p.params.seconds, RateCardID: p.card.ID, PerSecond: second, Cost: p.cost,
 	}, nil
+}
+
+// order is what the provider was asked for, as far as it helps to find the render again.
+func (r *jobRow) order() videoapi.CreateRequest {
+	o := videoapi.CreateRequest{
+		Reference: r.ID, Model: r.UpstreamModel, Prompt: r.Prompt, Seconds: r.Seconds, EndUser: r.EndUser, CreatedAt: r.CreatedAt,
+	}
+	width, height, _ := strings.Cut(r.Size, "x")
+	o.Width, _ = strconv.Atoi(width) // the table holds the form of a size
+	o.Height, _ = strconv.Atoi(height)
+	return o
 }

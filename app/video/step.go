@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -74,41 +73,6 @@ func (s *Service) step(ctx context.Context, r *jobRow) (*postponed, error) {
 	return s.look(ctx, r)
 }
 
-// waits are the pauses, with the standard ones where none are set.
-func (s *Service) waits() Waits {
-	w := s.o.Waits
-	w.PollMin = cmp.Or(w.PollMin, pollMinStandard)
-	w.PollMax = max(cmp.Or(w.PollMax, pollMaxStandard), w.PollMin)
-	w.RetryMin = cmp.Or(w.RetryMin, retryMinStandard)
-	w.CopyMax = cmp.Or(w.CopyMax, copyMaxStandard)
-	w.StopMax = cmp.Or(w.StopMax, stopMaxStandard)
-	return w
-}
-
-// now is the time as the store keeps it, so that moments that were stored compare equal.
-func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
-
-// jittered is a pause, give or take a fifth, so that jobs that began together do not stay together.
-func (s *Service) jittered(pause time.Duration) time.Time {
-	fifth := int64(pause) / 5
-	return s.now().Add(pause + time.Duration(s.o.Jitter(2*fifth+1)-fifth))
-}
-
-// nextLook is when to look at a job that is fine: often at first, less often the longer it takes.
-func (s *Service) nextLook(r *jobRow) time.Time {
-	w := s.waits()
-	return s.jittered(min(max(s.now().Sub(r.CreatedAt)/pollShare, w.PollMin), w.PollMax))
-}
-
-// backOff is when to try again after so many failures in a row.
-func (s *Service) backOff(tries int, f *provider.Fault) time.Time {
-	pause := min(s.waits().RetryMin<<min(tries, 16), backOffMax)
-	if f != nil {
-		pause = max(pause, f.After)
-	}
-	return s.jittered(pause)
-}
-
 // retryLater is the result of a step that got no answer: no verdict, only a pause, until the deadline. A step that was cut
 // by a stop of the process leaves no trace.
 func (s *Service) retryLater(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
@@ -155,26 +119,6 @@ func (s *Service) route(r *jobRow) (*catalog.Route, *provider.Fault) {
 		}
 	}
 	return nil, provider.NewFault(provider.ClassSetup, errRoute)
-}
-
-// order is what the provider was asked for, as far as it helps to find the render again.
-func (r *jobRow) order() videoapi.CreateRequest {
-	o := videoapi.CreateRequest{
-		Reference: r.ID, Model: r.UpstreamModel, Prompt: r.Prompt, Seconds: r.Seconds, EndUser: r.EndUser, CreatedAt: r.CreatedAt,
-	}
-	width, height, _ := strings.Cut(r.Size, "x")
-	o.Width, _ = strconv.Atoi(width) // the table holds the form of a size
-	o.Height, _ = strconv.Atoi(height)
-	return o
-}
-
-// task is the render as the provider knows it.
-func (r *jobRow) task() videoapi.Task {
-	t := videoapi.Task{State: videoapi.Succeeded, Files: r.heard().Files}
-	if r.UpstreamID != nil {
-		t.ID = *r.UpstreamID
-	}
-	return t
 }
 
 // findSubmitted looks for a job that the provider may have taken without saying so. It is never sent a second time: either its

@@ -276,16 +276,6 @@ func postpone(ctx context.Context, q postgres.Queryer, now time.Time, list []pos
 // stamp is a moment as the store keeps it.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999999Z07:00") }
 
-// renewClaim extends a claim. It reports false when another worker has the job.
-func renewClaim(ctx context.Context, q postgres.Queryer, id string, was, until time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `update video_jobs set claimed_until = $3 where id = $1 and claimed_until = $2`, id, was, until)
-	if err != nil {
-		return false, postgres.StoreError("video: renew a claim", err)
-	}
-	n, err := done.RowsAffected()
-	return n == 1, err
-}
-
 // setProgress keeps what a running job has come to, without a change of its state.
 func setProgress(ctx context.Context, q postgres.Queryer, r *jobRow, progress int, now, due time.Time) error {
 	_, err := q.ExecContext(ctx, `

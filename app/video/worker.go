@@ -39,20 +39,6 @@ const (
 	failureCodesMax = 64 // counted apart; more are counted together
 )
 
-// Stats are the counters of this process since its start, for metrics. Running is of the whole service.
-type Stats struct {
-	Running       int64            // jobs that have not ended
-	Steps         int64            // steps that run now
-	DueLag        time.Duration    // how long the oldest job of the last claim had been due
-	Completed     int64            // jobs ended here
-	Failed        map[string]int64 // jobs ended here, by error code
-	Faults        int64            // looks at a provider that got no answer
-	CopyFaults    int64            // copies of content that failed
-	PictureFaults int64            // pictures that a completed video has to do without
-	LateSuccesses int64            // renders that turned up after their job had failed; never charged
-	Followers     int64
-}
-
 // working is the state of the worker and of those who follow jobs.
 type working struct {
 	following subscriptions
@@ -63,40 +49,6 @@ type working struct {
 	faults, copyFaults, pictureFaults, late atomic.Int64
 	failedMu                                sync.Mutex
 	failed                                  map[string]int64
-}
-
-// ended counts the end of a job.
-func (w *working) ended(e jobResult) {
-	if e.to == Completed {
-		w.completed.Add(1)
-		return
-	}
-	w.failedMu.Lock()
-	defer w.failedMu.Unlock()
-	if w.failed == nil {
-		w.failed = map[string]int64{}
-	}
-	code := e.problem.Code
-	if _, known := w.failed[code]; !known && len(w.failed) >= failureCodesMax {
-		code = "other"
-	}
-	w.failed[code]++
-}
-
-// Stats reads the counters.
-func (s *Service) Stats() Stats {
-	w := &s.work
-	w.failedMu.Lock()
-	failed := maps.Clone(w.failed)
-	w.failedMu.Unlock()
-	w.following.mu.Lock()
-	followers := w.following.followers
-	w.following.mu.Unlock()
-	return Stats{
-		Running: w.running.Load(), Steps: w.steps.Load(), DueLag: time.Duration(w.lag.Load()), Completed: w.completed.Load(),
-		Failed: failed, Faults: w.faults.Load(), CopyFaults: w.copyFaults.Load(), PictureFaults: w.pictureFaults.Load(),
-		LateSuccesses: w.late.Load(), Followers: int64(followers),
-	}
 }
 
 // wake makes the worker look at once for what is due.
@@ -156,23 +108,6 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 	defer stop.Stop()
 	working.Wait()
 	return err
-}
-
-// gauge keeps the number of running jobs for metrics.
-func (s *Service) gauge(ctx context.Context) {
-	tick := time.NewTicker(gaugeEvery)
-	defer tick.Stop()
-	for {
-		var n int64
-		if err := s.db.GetContext(ctx, &n, `select count(*) from video_jobs where `+running); err == nil {
-			s.work.running.Store(n)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }
 
 // Work makes one pass over what is due, including what becomes due by it, and says how many steps it took. A step that
@@ -416,61 +351,4 @@ func (s *Service) safely(ctx context.Context, r *jobRow) (done result) {
 		next = &postponed{r, s.jittered(oursRetryAfter), r.Tries}
 	}
 	return result{r, next, err}
-}
-
-// heldClaim is the claim on a job whose step takes long.
-type heldClaim struct {
-	s      *Service
-	row    *jobRow
-	mu     sync.Mutex
-	ctx    context.Context //nolint:containedctx // the context of the step; its cause says whether the claim was lost
-	cancel context.CancelCauseFunc
-	done   chan struct{}
-}
-
-// holdClaim renews the claim on a job until the lease ends. It ends the context of the step when another worker has the job,
-// or when the step takes longer than a copy may.
-func (s *Service) holdClaim(ctx context.Context, r *jobRow) (context.Context, *heldClaim) {
-	l := &heldClaim{s: s, row: r, done: make(chan struct{})}
-	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	copying, cancel := context.WithTimeout(l.ctx, s.waits().CopyMax)
-	// goroutine: the lease owns it and waits for it; it ends when the context of the lease ends.
-	go func() {
-		defer close(l.done)
-		defer cancel()
-		tick := time.NewTicker(renewEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-l.ctx.Done():
-				return
-			case <-tick.C:
-				_ = l.renew(l.ctx) // a store that is away may be back in time for the next
-			}
-		}
-	}()
-	return copying, l
-}
-
-// renew makes the claim last for another while. It fails when the claim is lost, or may be.
-func (l *heldClaim) renew(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	until := l.s.now().Add(claimMax)
-	ours, err := renewClaim(ctx, l.s.db, l.row.ID, *l.row.ClaimedUntil, until)
-	if err != nil {
-		return err
-	}
-	if !ours {
-		l.cancel(errLost)
-		return errLost
-	}
-	l.row.ClaimedUntil = &until
-	return nil
-}
-
-// end stops renewing.
-func (l *heldClaim) end() {
-	l.cancel(nil)
-	<-l.done
 }

@@ -356,3 +356,13 @@ func (u Usage) totalWords() string {
 	}
 	return m.words(int64(m.took(u.Took.All)))
 }
+
+// metric is the figure that is drawn.
+func (q UsageQuery) metric() usageMetric {
+	for _, m := range usageMetrics {
+		if m.name == q.Metric {
+			return m
+		}
+	}
+	return usageMetrics[0]
+}

@@ -16,7 +16,6 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
-	"umg/views/ui"
 )
 
 const (
@@ -218,24 +217,7 @@ func (p *Page) ToSignIn() error {
 	return p.Navigate(target)
 }
 
-// SetToast stores one sentence in the session. The next page that the session renders shows it. The caller saves the session.
-func (p *Page) SetToast(tone ui.Tone, text string) {
-	p.Session.Values[toastTone], p.Session.Values[toastText] = string(tone), text
-}
-
 const (
 	toastTone = "toast_tone"
 	toastText = "toast_text"
 )
-
-// takeToast returns the sentence that SetToast stored, and removes it from the session.
-func (p *Page) takeToast() []ui.Toast {
-	text, _ := p.Session.Values[toastText].(string)
-	tone, _ := p.Session.Values[toastTone].(string)
-	if text == "" {
-		return nil
-	}
-	delete(p.Session.Values, toastText)
-	delete(p.Session.Values, toastTone)
-	return []ui.Toast{{Tone: ui.Tone(tone), Text: text}}
-}

@@ -1,13 +1,10 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/a-h/templ"
 
 	"umg/app"
 	"umg/app/account"
@@ -82,62 +79,6 @@ func (r *Renderer) Reader(u account.User) (_ account.User, mustEnrol bool) {
 	return u, false
 }
 
-// Shell returns what surrounds a page. A balance that cannot be read is shown as unknown: the page matters more.
-func (r *Renderer) Shell(p *Page) views.Shell {
-	s := views.Shell{
-		Path: p.Request().URL.Path, Theme: ThemeOf(p.Request()), Now: r.o.Now(), BaseURL: r.APIURL(),
-		Toasts: p.takeToast(), Mac: OnMac(p.Request()), KeysOff: cookieOf(p.Request(), ShortcutsCookie) == ShortcutsOff,
-	}
-	if !p.SignedIn() {
-		return s
-	}
-	s.Viewer = ViewerOf(p)
-	if p.User.AccountID == "" {
-		return s
-	}
-	s.Viewer.Account, s.Viewer.Accounts = p.User.Account, r.accounts(p)
-	s.Balance = r.Balance(p)
-	if r.o.CompleteShell != nil {
-		r.o.CompleteShell(p, &s)
-	}
-	if p.User.Frozen {
-		s.Frozen = &views.Freeze{Reason: p.User.FrozenReason}
-	}
-	return s
-}
-
-// ViewerOf returns the reader as the shell shows them, without their accounts.
-func ViewerOf(p *Page) *views.Viewer {
-	return &views.Viewer{Email: p.User.Email, Rights: p.User.Role.Rights(), Role: string(p.User.Role), Operator: p.User.Operator}
-}
-
-// accounts lists the accounts that the reader may work in. It returns none when they cannot be read.
-func (r *Renderer) accounts(p *Page) []views.AccountChoice {
-	list, err := r.o.Accounts.Memberships(p.Request().Context(), p.User.ID)
-	if err != nil {
-		return nil
-	}
-	choices := make([]views.AccountChoice, len(list))
-	for i, m := range list {
-		choices[i] = views.AccountChoice{ID: m.AccountID, Name: m.Name, Role: string(m.Role), Current: m.AccountID == p.User.AccountID}
-	}
-	return choices
-}
-
-// Balance returns the balance of the reader's account. It is unknown when it cannot be read.
-func (r *Renderer) Balance(p *Page) views.Balance {
-	b, err := r.o.Ledger.Balance(p.Request().Context(), p.User.AccountID)
-	if err != nil {
-		return views.Balance{}
-	}
-	shown := views.Balance{Known: true, Available: b.Spendable(), LowAt: lowBalanceAt}
-	if shown.Available <= 0 {
-		before, err := r.o.Ledger.EntryList(p.Request().Context(), billing.EntryQuery{AccountID: p.User.AccountID, Limit: 1})
-		shown.NeverFunded = err == nil && len(before.Entries) == 0
-	}
-	return shown
-}
-
 // AwaitBooked waits until the cost of the reader's last call shows in the balance. When the wait times out, the page shows the
 // balance before that call.
 func (r *Renderer) AwaitBooked(p *Page) {
@@ -157,36 +98,6 @@ func ThemeOf(r *http.Request) ui.Theme { return ui.ParseTheme(cookieOf(r, themeC
 
 // OnMac reports whether the browser runs on a Mac, whose shortcuts use another key.
 func OnMac(r *http.Request) bool { return strings.Contains(r.UserAgent(), "Mac OS") }
-
-// Render saves the session and writes a page. It renders into memory first, so that a failure never leaves half a page.
-func (r *Renderer) Render(p *Page, status int, component templ.Component) error {
-	if err := r.SaveSession(p); err != nil {
-		return err
-	}
-	return p.HTML(status, component)
-}
-
-// Show renders the page of a view, or returns the error with which the view was read.
-func Show[V any](r *Renderer, p *Page, status int, draw func(V) templ.Component, v V, err error) error {
-	if err != nil {
-		return err
-	}
-	return r.Render(p, status, draw(v))
-}
-
-// HTML writes a page without saving the session. It renders into memory first.
-func (p *Page) HTML(status int, component templ.Component) error {
-	var b bytes.Buffer
-	if err := component.Render(p.Request().Context(), &b); err != nil {
-		return err
-	}
-	return p.Blob(status, "text/html; charset=UTF-8", b.Bytes())
-}
-
-// SaveSession saves the values of the page's session and sets its cookie.
-func (r *Renderer) SaveSession(p *Page) error {
-	return r.o.Sessions.Save(p.Request(), p.Response(), p.Session)
-}
 
 // RedirectWithToast stores one sentence for the next page and leads to that page.
 func (r *Renderer) RedirectWithToast(p *Page, tone ui.Tone, text, next string) error {
