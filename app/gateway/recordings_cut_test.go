@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 
 	"umg/app/llm"
@@ -25,23 +27,59 @@ type recordedStream struct {
 	contentAt int
 }
 
-// recordedStreams are the recorded streams of events that are answers.
-func (b *bench) recordedStreams() (all []recordedStream) {
+// newRecordedStream makes the stream of a recording. It reports false for a recording that is no stream of events or no answer.
+func (b *replayBench) newRecordedStream(r *recordings.Recording) (s recordedStream, isStream bool) {
 	b.t.Helper()
-	for _, r := range allRecordings(b.t) {
-		s := recordedStream{Recording: &r, frames: r.Frames(), request: recordedRequest(b.t, &r)}
-		if !r.IsEventStream() || r.Status != http.StatusOK || len(s.frames) < 2 {
-			continue
-		}
-		if s.whole = b.replayRecorded(&r); s.whole.refused != "" || s.request == nil {
-			s.request = b.plainRequest(llm.Style(r.Wire), &r)
-		}
-		whole := s.read(len(s.frames)).describe()
-		for s.contentAt = len(s.frames); s.contentAt > 0 && s.read(s.contentAt-1).describe() == whole; s.contentAt-- {
-		}
-		all = append(all, s)
+	s = recordedStream{Recording: r, frames: r.Frames(), request: recordedRequest(b.t, r)}
+	if !r.IsEventStream() || r.Status != http.StatusOK || len(s.frames) < 2 {
+		return s, false
 	}
-	return all
+	if s.whole = b.replayRecorded(r); s.whole.refused != "" || s.request == nil {
+		s.request = b.plainRequest(llm.Style(r.Wire), r)
+	}
+	whole := s.read(len(s.frames)).describe()
+	for s.contentAt = len(s.frames); s.contentAt > 0 && s.read(s.contentAt-1).describe() == whole; s.contentAt-- {
+	}
+	return s, true
+}
+
+// cutBenches is how many benches cut streams at a time. A call mostly waits for its ledger.
+const cutBenches = 4
+
+// cutAll cuts all recorded streams with a function that counts its cuts, and describes those that end otherwise than expected.
+func cutAll(t *testing.T, file string, cut func(b *replayBench, s *recordedStream) (cuts int, odd []string)) {
+	t.Helper()
+	var (
+		mu            sync.Mutex
+		rows          []string
+		streams, cuts int
+		work          sync.WaitGroup
+		queue         = make(chan *recordings.Recording)
+	)
+	for range cutBenches {
+		b := setupRecordings(t)
+		work.Go(func() {
+			for r := range queue {
+				if s, isStream := b.newRecordedStream(r); isStream {
+					n, odd := cut(b, &s)
+					mu.Lock()
+					streams, cuts, rows = streams+1, cuts+n, append(rows, odd...)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, r := range allRecordings(t) {
+		queue <- &r
+	}
+	close(queue)
+	work.Wait()
+	slices.Sort(rows)
+	compareTable(t, file, cutsHead, rows)
+	t.Logf("%d cuts of %d streams, %d of them odd", cuts, streams, len(rows))
+	if streams < 80 {
+		t.Errorf("only %d streams", streams)
+	}
 }
 
 // read reads the first frames in the style of the provider.
@@ -49,7 +87,7 @@ func (s *recordedStream) read(frames int) *answerReading {
 	return readAnswer(llm.Style(s.Wire), true, string(bytes.Join(s.frames[:frames], nil)))
 }
 
-// oddities of the end of a cut call; empty when it is as expected.
+// oddity describes the end of a cut call that is not as expected; it is empty otherwise.
 func (s *recordedStream) oddity(got replayed, frames int, breaks bool, whole replayed) string {
 	how := "ends"
 	if breaks {
@@ -71,10 +109,7 @@ func (s *recordedStream) oddity(got replayed, frames int, breaks bool, whole rep
 // TestRecordingsAreCutAtEveryFrame cuts each recorded stream at every frame in its own style.
 func TestRecordingsAreCutAtEveryFrame(t *testing.T) {
 	t.Parallel()
-	b := setupRecordings(t)
-	rows, cuts, streams := []string{}, 0, b.recordedStreams()
-	for i := range streams {
-		s := &streams[i]
+	cutAll(t, "cuts.txt", func(b *replayBench, s *recordedStream) (cuts int, rows []string) {
 		style := llm.Style(s.Wire)
 		for frames := range s.frames {
 			for _, breaks := range []bool{false, true} {
@@ -89,18 +124,14 @@ func TestRecordingsAreCutAtEveryFrame(t *testing.T) {
 				}
 			}
 		}
-	}
-	compareTable(t, "cuts.txt", cutsHead, rows)
-	t.Logf("%d cuts of %d streams, %d of them odd", cuts, len(streams), len(rows))
+		return cuts, rows
+	})
 }
 
 // TestRecordingsAreCutInOtherStyles cuts each recorded stream at three places, for clients of the three other styles.
 func TestRecordingsAreCutInOtherStyles(t *testing.T) {
 	t.Parallel()
-	b := setupRecordings(t)
-	rows, cuts, streams := []string{}, 0, b.recordedStreams()
-	for i := range streams {
-		s := &streams[i]
+	cutAll(t, "cuts-translated.txt", func(b *replayBench, s *recordedStream) (cuts int, rows []string) {
 		for _, style := range llm.Styles() {
 			if style == llm.Style(s.Wire) {
 				continue
@@ -109,13 +140,13 @@ func TestRecordingsAreCutInOtherStyles(t *testing.T) {
 			whole := b.replay(s.Recording, style, recordedModel(s.Recording), request)
 			for place, frames := range []int{1, len(s.frames) / 2, len(s.frames) - 1} {
 				cuts++
-				got := b.replay(s.Cut(frames, place%2 == 0), style, recordedModel(s.Recording), request)
-				if odd := s.oddity(got, frames, place%2 == 0, whole); odd != "" {
+				breaks := place%2 == 0
+				got := b.replay(s.Cut(frames, breaks), style, recordedModel(s.Recording), request)
+				if odd := s.oddity(got, frames, breaks, whole); odd != "" {
 					rows = append(rows, fmt.Sprintf("%s | %s | %s", s.File, style, odd))
 				}
 			}
 		}
-	}
-	compareTable(t, "cuts-translated.txt", cutsHead, rows)
-	t.Logf("%d cuts of %d streams, %d of them odd", cuts, len(streams), len(rows))
+		return cuts, rows
+	})
 }

@@ -15,19 +15,23 @@ type answerPart struct{ kind, name, text string }
 
 // answerReading is an answer, or the beginning of one, that was read by hand in one style.
 type answerReading struct {
-	parts  []answerPart
-	index  map[string]int // where the part of a key stands
-	finish string         // the provider's own words
-	counts map[string]string
-	failed string // the text of an error in the answer
+	streamed bool
+	parts    []answerPart
+	index    map[string]int // where the part of a key stands
+	finish   string         // the provider's own words
+	counts   map[string]string
+	failed   string // the text of an error in the answer
 }
 
 // readAnswer reads an answer in a style: the frames of a stream, or one document.
 func readAnswer(style llm.Style, streamed bool, body string) *answerReading {
-	r := &answerReading{index: map[string]int{}, counts: map[string]string{}}
+	r := &answerReading{streamed: streamed, index: map[string]int{}, counts: map[string]string{}}
 	if !streamed {
 		r.document(style, body)
 		return r
+	}
+	if at := strings.LastIndex(body, "\n\n{"); at >= 0 { // An error without a frame ends some streams.
+		r.document(style, body[at:])
 	}
 	for line := range strings.Lines(body) {
 		if data, isData := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "data:"); isData && strings.TrimSpace(data) != "[DONE]" {
@@ -110,8 +114,10 @@ func (r *answerReading) chat(m members) {
 	choices, _ := m["choices"].([]any)
 	for _, choice := range choices {
 		r.count("choice", at(choice, "usage"))
-		for _, name := range []string{"message", "delta"} {
-			r.chatMessage(at(choice, name))
+		if r.streamed { // Some providers repeat the whole message beside each delta, and an empty delta beside a message.
+			r.chatMessage(at(choice, "delta"))
+		} else {
+			r.chatMessage(at(choice, "message"))
 		}
 		if s := str(at(choice, "finish_reason")); s != "" {
 			r.finish = s
@@ -256,6 +262,8 @@ func (r *answerReading) native(m members) {
 	parts, _ := at(m, "candidates", 0, "content", "parts").([]any)
 	for _, part := range parts {
 		switch {
+		case at(part, "functionCall") != nil && at(part, "functionCall", "name") == nil:
+			r.addText("pieces of a call", ".")
 		case at(part, "functionCall") != nil:
 			arguments, _ := json.Marshal(at(part, "functionCall", "args"))
 			r.add(fmt.Sprint("call", len(r.parts)), "call", str(at(part, "functionCall", "name")), string(arguments))
@@ -331,10 +339,18 @@ func canonical(text string) string {
 	return string(out)
 }
 
+// unpaid are parts of the names of members that are no counts anyone pays for: times, sums, and kinds that are text.
+var unpaid = []string{"_ms", "_time", "_per_", "total_tokens", "totalTokenCount", "context_details"}
+
 // said lists the counts and the terms that a provider stated.
 func (r *answerReading) said() string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(r.counts)) {
+		kind, _, _ := strings.Cut(name, "]")
+		if slices.ContainsFunc(unpaid, func(part string) bool { return strings.Contains(name, part) }) || r.counts[kind+"].modality"] == "TEXT" ||
+			r.counts[strings.TrimPrefix(name, "x_groq.")] != "" && strings.HasPrefix(name, "x_groq.") {
+			continue
+		}
 		list = append(list, name+" "+r.counts[name])
 	}
 	return strings.Join(list, ", ")

@@ -49,8 +49,18 @@ func recordedModel(r *recordings.Recording) string {
 	return "test/" + r.Provider + "-" + string(r.Wire)
 }
 
-// setupRecordings is a bench whose catalog has one provider for each folder of recordings, and one model for each of its wires.
-func setupRecordings(t testing.TB) *bench {
+// replayBench is a bench whose provider plays recordings.
+type replayBench struct {
+	*bench
+	spent app.Amount
+}
+
+// recordedCredit is enough for all calls of a test.
+const recordedCredit = 10_000 * app.Dollar
+
+// setupRecordings is a bench whose catalog has one provider for each folder of recordings, and one model for each of its wires. When
+// the test ends, its account has paid what the calls have cost, and nothing is reserved.
+func setupRecordings(t testing.TB) *replayBench {
 	t.Helper()
 	providers, models := []string{}, []string{}
 	for _, r := range allRecordings(t) {
@@ -66,13 +76,18 @@ func setupRecordings(t testing.TB) *bench {
 	}
 	f, err := catalog.ParseFile([]byte("providers:\n" + strings.Join(providers, "\n") + "\nmodels:\n" + strings.Join(models, "\n") + "\n"))
 	must(t, err)
-	b := setup(t, 0)
+	b := &replayBench{bench: setup(t, 0)}
 	snapshot, err := catalog.NewSnapshot(f, catalog.Options{Now: time.Now, Secrets: b.lookup, Log: slog.New(slog.DiscardHandler), Traits: dialect.Traits})
 	must(t, err)
 	b.options.Snapshot = func() *catalog.Snapshot { return snapshot }
 	b.account = b.ids.New("acc")
 	must(t, b.ledger.OpenAccount(t.Context(), b.db, b.account))
-	must(t, b.ledger.Grant(t.Context(), b.db, billing.Grant{AccountID: b.account, Kind: billing.Purchased, Amount: 10_000 * app.Dollar, Source: "test:" + b.account}))
+	must(t, b.ledger.Grant(t.Context(), b.db, billing.Grant{AccountID: b.account, Kind: billing.Purchased, Amount: recordedCredit, Source: "test:" + b.account}))
+	t.Cleanup(func() {
+		if posted := b.balance().Posted; posted != recordedCredit-b.spent || b.reserved() != 0 {
+			t.Errorf("the calls cost %s, the account has %s, and %s is reserved", b.spent, posted, b.reserved())
+		}
+	})
 	return b
 }
 
@@ -85,12 +100,13 @@ type replayed struct {
 }
 
 // replay makes a call whose provider is h. A gateway for each call forgets the failures of the calls before it.
-func (b *bench) replay(h http.Handler, style llm.Style, model string, request []byte) replayed {
+func (b *replayBench) replay(h http.Handler, style llm.Style, model string, request []byte) replayed {
 	b.t.Helper()
 	b.answerWith(h)
 	s := &sink{}
 	call := gateway.Call{ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account, KeyID: "key_1"}, Style: style, Body: request}
 	report, err := gateway.New(b.options).Generate(b.t.Context(), call, s)
+	b.spent += report.Cost
 	got := replayed{Report: report, status: s.status, body: s.text()}
 	if e := app.AsError(err); e != nil {
 		got.status, _ = dialect.Error(style, e, call.ID)
@@ -100,7 +116,7 @@ func (b *bench) replay(h http.Handler, style llm.Style, model string, request []
 
 // replayRecorded replays a recording to its own request. When the gateway refuses that before it sends anything, the recording
 // answers a plain request.
-func (b *bench) replayRecorded(r *recordings.Recording) replayed {
+func (b *replayBench) replayRecorded(r *recordings.Recording) replayed {
 	b.t.Helper()
 	style := llm.Style(r.Wire)
 	if request := recordedRequest(b.t, r); request != nil {
@@ -130,10 +146,10 @@ func recordedRequest(t testing.TB, r *recordings.Recording) []byte {
 	return body
 }
 
-// plainRequest is a short request in a style.
-func (b *bench) plainRequest(style llm.Style, r *recordings.Recording) []byte {
+// plainRequest is a short request in a style. It asks for thoughts where a style shows none otherwise.
+func (b *replayBench) plainRequest(style llm.Style, r *recordings.Recording) []byte {
 	b.t.Helper()
-	return b.styledCall(style, recordedModel(r), asked{prompt: "Say hello.", stream: r.Streamed}).Body
+	return b.styledCall(style, recordedModel(r), asked{prompt: "Say hello.", stream: r.Streamed, thinks: style == llm.Native}).Body
 }
 
 // compareTable compares a table with its file, or writes it.
@@ -195,7 +211,7 @@ func TestRecordingsAreReadAsTheTableSays(t *testing.T) {
 }
 
 // answerRow replays a recording and describes the result. The client must have the parts that the provider has sent.
-func (b *bench) answerRow(r *recordings.Recording) string {
+func (b *replayBench) answerRow(r *recordings.Recording) string {
 	b.t.Helper()
 	got, style := b.replayRecorded(r), llm.Style(r.Wire)
 	sent := readAnswer(style, r.IsEventStream(), string(r.Body))

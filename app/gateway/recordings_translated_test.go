@@ -40,9 +40,9 @@ func TestRecordingsAreTheSameInOtherStyles(t *testing.T) {
 }
 
 // differences lists what a client of another style has otherwise than one of the style of the answer.
-func (b *bench) differences(r *recordings.Recording, own, got replayed, other llm.Style) (list []string) {
+func (b *replayBench) differences(r *recordings.Recording, own, got replayed, other llm.Style) (list []string) {
 	b.t.Helper()
-	if ending(got) != ending(own) {
+	if got.Err == nil != (own.Err == nil) || got.Reason != own.Reason || got.Fault != own.Fault || got.Err != nil && got.Err.Code != own.Err.Code {
 		list = append(list, fmt.Sprintf("ends with %s, not %s", ending(got), ending(own)))
 	}
 	if usage, want := usageText(got.Report), usageText(own.Report); usage != want || got.Cost != own.Cost {
