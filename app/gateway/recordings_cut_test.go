@@ -54,8 +54,13 @@ func cutAll(t *testing.T, file string, cut func(b *replayBench, s *recordedStrea
 		rows          []string
 		streams, cuts int
 		work          sync.WaitGroup
-		queue         = make(chan *recordings.Recording)
+		all           = allRecordings(t)
+		queue         = make(chan *recordings.Recording, len(all))
 	)
+	for i := range all {
+		queue <- &all[i]
+	}
+	close(queue)
 	for range cutBenches {
 		b := setupRecordings(t)
 		work.Go(func() {
@@ -69,10 +74,6 @@ func cutAll(t *testing.T, file string, cut func(b *replayBench, s *recordedStrea
 			}
 		})
 	}
-	for _, r := range allRecordings(t) {
-		queue <- &r
-	}
-	close(queue)
 	work.Wait()
 	slices.Sort(rows)
 	compareTable(t, file, cutsHead, rows)
@@ -87,44 +88,63 @@ func (s *recordedStream) read(frames int) *answerReading {
 	return readAnswer(llm.Style(s.Wire), true, string(bytes.Join(s.frames[:frames], nil)))
 }
 
-// oddity describes the end of a cut call that is not as expected; it is empty otherwise.
-func (s *recordedStream) oddity(got replayed, frames int, breaks bool, whole replayed) string {
-	how := "ends"
-	if breaks {
-		how = "breaks"
-	}
-	sent := s.read(frames)
+// cutOddities collects how the cuts of one stream end otherwise than expected, for clients of one style.
+type cutOddities struct {
+	stream *recordedStream
+	style  llm.Style
+	whole  replayed
+	cuts   int
+	// wholes are the cuts that were reported as whole, and dear are those that cost more than the whole answer.
+	wholes, dear int
+	wholeAt      int // the frames of the first of them
+	dearest      replayed
+}
+
+// add notes the end of a call that was cut after a number of frames.
+func (o *cutOddities) add(got replayed, frames int, breaks bool) {
+	o.cuts++
 	// A provider that marks each frame as the last one can only show the end by a proper end of the stream.
-	isCut := sent.finish == "" || breaks && frames < s.contentAt
-	switch {
-	case got.Outcome == "succeeded" && isCut:
-		return fmt.Sprintf("%s after %d of %d frames: succeeded as %s", how, frames, len(s.frames), got.Reason)
-	case got.Cost > whole.Cost:
-		return fmt.Sprintf("%s after %d of %d frames: costs %s as %s, and the whole costs %s as %s", how, frames, len(s.frames), got.Cost, got.Reason,
-			whole.Cost, whole.Reason)
+	isCut := o.stream.read(frames).finish == "" || breaks && frames < o.stream.contentAt
+	if got.Outcome == "succeeded" && isCut {
+		if o.wholes++; o.wholes == 1 {
+			o.wholeAt = frames
+		}
 	}
-	return ""
+	if got.Cost > o.whole.Cost {
+		if o.dear++; o.dear == 1 || got.Cost > o.dearest.Cost {
+			o.dearest = got
+		}
+	}
+}
+
+// rows describes the oddities.
+func (o *cutOddities) rows() (rows []string) {
+	head := fmt.Sprintf("%s | %s | of %d cuts ", o.stream.File, o.style, o.cuts)
+	if o.wholes > 0 {
+		rows = append(rows, fmt.Sprintf("%s%d succeed, the first after %d of %d frames", head, o.wholes, o.wholeAt, len(o.stream.frames)))
+	}
+	if o.dear > 0 {
+		rows = append(rows, fmt.Sprintf("%s%d cost more than the whole, at most %s (%s) instead of %s (%s)", head, o.dear, o.dearest.Cost, o.dearest.Reason,
+			o.whole.Cost, o.whole.Reason))
+	}
+	return rows
 }
 
 // TestRecordingsAreCutAtEveryFrame cuts each recorded stream at every frame in its own style.
 func TestRecordingsAreCutAtEveryFrame(t *testing.T) {
 	t.Parallel()
 	cutAll(t, "cuts.txt", func(b *replayBench, s *recordedStream) (cuts int, rows []string) {
-		style := llm.Style(s.Wire)
+		odd := cutOddities{stream: s, style: llm.Style(s.Wire), whole: s.whole}
 		for frames := range s.frames {
 			for _, breaks := range []bool{false, true} {
-				cuts++
-				got := b.replay(s.Cut(frames, breaks), style, recordedModel(s.Recording), s.request)
-				if odd := s.oddity(got, frames, breaks, s.whole); odd != "" {
-					rows = append(rows, fmt.Sprintf("%s | %s | %s", s.File, style, odd))
-				}
-				client := readAnswer(style, true, got.body)
-				if got.Outcome != "succeeded" && got.status == http.StatusOK && client.failed == "" {
+				got := b.replay(s.Cut(frames, breaks), odd.style, recordedModel(s.Recording), s.request)
+				odd.add(got, frames, breaks)
+				if got.Outcome != "succeeded" && got.status == http.StatusOK && readAnswer(odd.style, true, got.body).failed == "" {
 					t.Errorf("%s: the client of a call that ended with %s after %d frames sees no error: %s", s.File, got.Reason, frames, got.body)
 				}
 			}
 		}
-		return cuts, rows
+		return odd.cuts, odd.rows()
 	})
 }
 
@@ -137,15 +157,12 @@ func TestRecordingsAreCutInOtherStyles(t *testing.T) {
 				continue
 			}
 			request := b.plainRequest(style, s.Recording)
-			whole := b.replay(s.Recording, style, recordedModel(s.Recording), request)
+			odd := cutOddities{stream: s, style: style, whole: b.replay(s.Recording, style, recordedModel(s.Recording), request)}
 			for place, frames := range []int{1, len(s.frames) / 2, len(s.frames) - 1} {
-				cuts++
 				breaks := place%2 == 0
-				got := b.replay(s.Cut(frames, breaks), style, recordedModel(s.Recording), request)
-				if odd := s.oddity(got, frames, breaks, whole); odd != "" {
-					rows = append(rows, fmt.Sprintf("%s | %s | %s", s.File, style, odd))
-				}
+				odd.add(b.replay(s.Cut(frames, breaks), style, recordedModel(s.Recording), request), frames, breaks)
 			}
+			cuts, rows = cuts+odd.cuts, append(rows, odd.rows()...)
 		}
 		return cuts, rows
 	})
