@@ -94,7 +94,7 @@ func (e entry) read() (Recording, error) {
 	default:
 		r.readBody(text)
 	}
-	r.Wire = wireOf(e.URL, &r)
+	r.Wire = r.wireAt(e.URL)
 	if strings.HasSuffix(e.File, ".chunks.txt") {
 		r.Body = r.Wire.frames(text)
 	}

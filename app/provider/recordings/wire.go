@@ -3,7 +3,6 @@ package recordings
 import (
 	"bytes"
 	"encoding/json"
-	"path"
 	"strings"
 )
 
@@ -56,8 +55,8 @@ var samples = []struct {
 	{"gemini/interactions", Interactions}, {"openai/chat-", Chat}, {"openai/responses-", Responses}, {"gemini/", Native}, {"vertex/", Native},
 }
 
-// wireOf returns the wire of a recording: by its address, its body, or its name.
-func wireOf(address string, r *Recording) Wire {
+// wireAt returns the wire of a recording: by the address of its request, its name, or its body.
+func (r *Recording) wireAt(address string) Wire {
 	for _, a := range addresses {
 		if strings.Contains(address, a.part) {
 			return a.wire
@@ -68,11 +67,12 @@ func wireOf(address string, r *Recording) Wire {
 			return s.wire
 		}
 	}
-	return wireOfBody(r.Body)
+	return r.wireOfBody()
 }
 
 // wireOfBody returns the wire of an answer by the members of its first document.
-func wireOfBody(body []byte) Wire {
+func (r *Recording) wireOfBody() Wire {
+	body := r.Body
 	if at := bytes.IndexByte(body, '{'); at >= 0 {
 		body = body[at:]
 	}
@@ -118,10 +118,4 @@ func (w Wire) frames(lines []byte) (stream []byte) {
 		stream = append(stream, "data: [DONE]"+end...)
 	}
 	return stream
-}
-
-// Name is the name of the file without its extensions, for tests.
-func (r *Recording) Name() string {
-	name, _, _ := strings.Cut(path.Base(r.File), ".json")
-	return r.Provider + "/" + strings.TrimSuffix(name, ".txt")
 }
