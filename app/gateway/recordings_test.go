@@ -260,30 +260,49 @@ func ending(got replayed) string {
 	return text
 }
 
-// TestRecordingsOfErrors lists the recordings with an error, and how each is classified.
+// TestRecordingsOfErrors lists the recordings with an error, and how each is classified. An error of a wire that the gateway does not
+// speak is classified as that of a provider of the chat style, because only its status and its body count.
 func TestRecordingsOfErrors(t *testing.T) {
 	t.Parallel()
 	b := setupRecordings(t)
-	perClass, count := map[string]int{}, 0
-	for _, r := range allRecordings(t) {
-		sent := readAnswer(llm.Style(r.Wire), r.IsEventStream(), string(r.Body))
-		got := b.replayRecorded(&r)
-		if r.Status == http.StatusOK && sent.failed == "" && got.Fault == "" {
+	all, err := recordings.All()
+	must(t, err)
+	perClass, spoken, others := map[string]int{}, 0, 0
+	for _, r := range all {
+		var got replayed
+		message, inBand := "", false
+		switch {
+		case r.Wire.Spoken():
+			message = readAnswer(llm.Style(r.Wire), r.IsEventStream(), string(r.Body)).failed
+			got, inBand = b.replayRecorded(&r), r.Status == http.StatusOK
+			if inBand && message == "" && got.Fault == "" {
+				continue
+			}
+			spoken++
+		case r.Status >= http.StatusMultipleChoices:
+			other := recordings.Recording{Provider: "openai", Wire: recordings.Chat}
+			got = b.replay(&r, llm.Chat, recordedModel(&other), b.plainRequest(llm.Chat, &other))
+			others++
+		default:
 			continue
 		}
-		count++
-		perClass[string(got.Fault)]++
-		message := sent.failed
-		if got.Err != nil {
-			message = got.Err.Message
+		class := string(got.Fault)
+		if class == "" {
+			class = "none"
 		}
-		t.Logf("%-55s %d %s, tries %d: %s", r.File, r.Status, ending(got), got.Attempts, app.Truncate(message, 160))
-		if got.Cost > 0 && r.Status != http.StatusOK {
+		perClass[class]++
+		wait := time.Duration(0)
+		if got.Err != nil {
+			message, wait = got.Err.Message, got.Err.RetryAfter
+		}
+		t.Logf("%-12s %-66s %-14s %d | %s | tries %d, client waits %s | %s", class, r.File, r.Wire, r.Status, ending(got), got.Attempts, wait,
+			app.Truncate(message, 200))
+		if got.Cost > 0 && !inBand {
 			t.Errorf("%s: an error costs %s", r.File, got.Cost)
 		}
 	}
-	t.Logf("%d recordings have an error status or an error in the answer, by class: %v", count, perClass)
-	if count < 30 {
-		t.Errorf("only %d errors", count)
+	t.Logf("%d recordings of the four styles, and %d of other wires, have an error status or an error in the answer, by class: %v", spoken, others, perClass)
+	if spoken < 39 || others < 8 {
+		t.Errorf("only %d and %d errors", spoken, others)
 	}
 }
