@@ -29,7 +29,8 @@ var update = flag.Bool("update", false, "rewrite the tables of the recorded answ
 const recordedTerms = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image, audio, video, file], output: [text],
      context_tokens: 2000000, max_output_tokens: 128000, on_cut: error, parameters: [temperature, top_p, top_k, presence_penalty, frequency_penalty, stop,
      n, seed, logprobs, logit_bias, tools, custom_tools, tool_choice, response_format, structured_outputs, prediction, reasoning_effort, verbosity],
-     rates: {input_tokens: 1 per 1M, cache_read_tokens: 0.1 per 1M, cache_write_tokens: 1.25 per 1M, output_tokens: 5 per 1M},
+     rates: {input_tokens: 1 per 1M, cache_read_tokens: 0.1 per 1M, cache_write_tokens: 1.25 per 1M, output_tokens: 5 per 1M, web_searches: 10 per 1K,
+     web_fetches: 1 per 1K, grounded_prompts: 35 per 1K, file_searches: 2.5 per 1K, code_sessions: 30 per 1K, images: 40 per 1K},
      limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, released: 2026-01-01, routes:`
 
 // allRecordings are the recordings of the wires that the gateway speaks.
@@ -181,7 +182,8 @@ const answersHead = `# What the gateway makes of each recorded answer, in the st
 #   the finish reason: the provider's words -> the gateway's | the usage by meter, "~" before an estimate | the price in dollars |
 #   the row of the settlement table; the class of the fault, and the status and the code of the client's error |
 #   what the provider stated.
-# The prices are $1 for a million input tokens, $0.10 cached, $1.25 for cache writes and $5 for output.
+# The prices are $1 for a million input tokens, $0.10 cached, $1.25 for cache writes and $5 for output; for a thousand, $10 for web searches,
+# $1 for page fetches, $35 for grounded prompts, $2.50 for file searches, $30 for code sessions and $40 for images.
 # "plain request" means that the gateway refuses the recorded request. The answer is then one to a short request.
 # The tests in recordings_test.go compare the lines, and rewrite them with -update.
 `
