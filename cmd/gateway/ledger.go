@@ -9,7 +9,8 @@ import (
 )
 
 type ledgerCommands struct {
-	Verify ledgerVerify `cmd:"" help:"Check every invariant of the ledger. The exit status is 1 when one is violated."`
+	Verify    ledgerVerify    `cmd:"" help:"Check every invariant of the ledger. The exit status is 1 when one is violated."`
+	Reconcile ledgerReconcile `cmd:"" help:"Compare a provider's own export with the usage records. The exit status is 1 when they differ."`
 }
 
 type ledgerVerify struct {
