@@ -8,14 +8,20 @@ import (
 	"fmt"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/billing"
 )
 
 // Cards are the prices of a version of a rate card, whether or not it is still in force: first those of the model, then
 // those of each size that has its own, by size. Versions are never deleted, so app.NotFound means that there was none.
 func (c *Catalog) Cards(ctx context.Context, id string) ([]billing.RateCard, error) {
+	return LoadCards(ctx, c.db, id)
+}
+
+// LoadCards is Cards without a catalog.
+func LoadCards(ctx context.Context, q postgres.Queryer, id string) ([]billing.RateCard, error) {
 	var text []byte
-	err := c.db.GetContext(ctx, &text, `select rates from rate_cards where id = $1`, id)
+	err := q.GetContext(ctx, &text, `select rates from rate_cards where id = $1`, id)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, app.Errorf(app.NotFound, "not_found", "There is no such version of a rate card.")
