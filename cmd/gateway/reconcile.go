@@ -71,6 +71,11 @@ A JSON file may have several pages, one after the other. A file has at most 64 M
 
 // Run prints the differences.
 func (c *ledgerReconcile) Run(ctx context.Context, log *slog.Logger) error {
+	return c.compare(ctx, os.Stdout, log)
+}
+
+// compare writes the result of the comparison. It returns an error with the exit status of the command when there are differences.
+func (c *ledgerReconcile) compare(ctx context.Context, out io.Writer, log *slog.Logger) error {
 	export, period, err := c.read()
 	if err != nil {
 		return statusError{error: err, status: unreadableStatus}
@@ -84,7 +89,7 @@ func (c *ledgerReconcile) Run(ctx context.Context, log *slog.Logger) error {
 		return err
 	})
 	if err == nil {
-		err = c.print(os.Stdout, export.Format, &result)
+		err = c.print(out, export.Format, &result)
 	}
 	if err != nil {
 		return statusError{error: err, status: unreadableStatus}
