@@ -2,6 +2,8 @@ package usage
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lib/pq"
@@ -40,9 +42,9 @@ func (r *Reports) ProviderDays(ctx context.Context, provider string, first, last
 			count(*) filter (where `+operatorCost+` is null) as unpriced, count(*) filter (where estimated) as estimated
 		from usage_records
 		where provider = $1 and day between $2::date and $3::date
-			and exists (select from unnest(meters) with ordinality m (n, i) where m.n > 0 and m.i <> $4)
+			and `+hasUsage+`
 		group by 1, 2 order by 1, 2`,
-		provider, first.UTC().Format(time.DateOnly), last.UTC().Format(time.DateOnly), int(meter.Requests)+1)
+		provider, first.UTC().Format(time.DateOnly), last.UTC().Format(time.DateOnly))
 	if err != nil {
 		return nil, postgres.StoreError("usage: days of a provider", err)
 	}
@@ -55,6 +57,9 @@ func (r *Reports) ProviderDays(ctx context.Context, provider string, first, last
 	}
 	return days, nil
 }
+
+// hasUsage is true of a record with a count of anything but the request itself.
+var hasUsage = fmt.Sprintf("meters not in ('{}', '{%s1}')", strings.Repeat("0,", int(meter.Requests)))
 
 // operatorCost is what a record cost the operator, or null where that is unknown.
 const operatorCost = `coalesce(upstream_cost_nanos, provider_cost_nanos)`
