@@ -98,13 +98,14 @@ func (s *side) estimatedNote() string {
 }
 
 // Compare finds every difference between an export and the gateway's records of the period. The gateway rounds the cost of each call up
-// to a nano-dollar, so costs agree when they differ by no more than one nano-dollar for each call.
+// to a nano-dollar, so costs agree when they differ by no more than one nano-dollar for each call. Reports of usage are of tokens, so
+// calls without any, such as videos, are compared with reports of costs only.
 func Compare(e *Export, records []usage.ProviderDay, p Period) Result {
 	c := comparison{export: e, result: Result{Period: p, Notes: slices.Clone(e.Notes)}}
 	here, there, fees := map[Day]map[string]*side{}, map[Day]map[string]*side{}, map[Day][]Row{}
 	for i := range records {
 		d := &records[i]
-		if day := DayOf(d.Day); p.contains(day) {
+		if day := DayOf(d.Day); p.contains(day) && (e.hasCost || d.Meters.Prompt()+d.Meters.Output() > 0) {
 			c.addSide(here, day, d.Model, &side{
 				exists: d.Calls > 0 || d.Cost > 0, counts: countsOf(d), cost: d.Cost, unpriced: d.Unpriced, estimated: d.Estimated,
 				hasFees: hasFees(d),

@@ -37,6 +37,11 @@ func costs(pairs ...string) string {
 	for pair := range slices.Chunk(pairs, 2) {
 		results = append(results, fmt.Sprintf(`{"line_item":%s,"amount":{"value":%s,"currency":"usd"}}`, pair[0], pair[1]))
 	}
+	return openAIDay(results...)
+}
+
+// openAIDay is a page of one day with results.
+func openAIDay(results ...string) string {
 	return `{"data":[{"start_time":1793491200,"end_time":1793577600,"results":[` + strings.Join(results, ",") + `]}]}`
 }
 
@@ -196,6 +201,20 @@ func TestFeesThatNameNoModel(t *testing.T) {
 		if c.format == "" {
 			c.format = reconcile.OpenAICosts
 		}
+		c.check(t)
+	}
+}
+
+// TestVideosAreNotComparedWithTokens checks that a call without tokens is compared with costs and not with a report of tokens.
+func TestVideosAreNotComparedWithTokens(t *testing.T) {
+	t.Parallel()
+	records := []usage.ProviderDay{record("gpt-5", 1, 2, 3, 4), record("sora-2", 1, 0, 0, 5, func(d *usage.ProviderDay) { d.Meters[meter.Seconds] = 4000 })}
+	for _, c := range []comparisonCase{
+		{name: "tokens", records: records, want: "1 of 1 agree",
+			export: openAIDay(`{"model":"gpt-5","input_tokens":2,"output_tokens":3,"num_model_requests":1}`), format: reconcile.OpenAIUsage},
+		{name: "costs", records: records, want: "2026-11-01 sora-2 missing there: cost $0.000000005/?\n1 of 2 agree",
+			export: costs(`"gpt-5, input"`, "0.000000004"), format: reconcile.OpenAICosts},
+	} {
 		c.check(t)
 	}
 }
