@@ -158,29 +158,24 @@ func (c *comparison) addSide(to map[Day]map[string]*side, day Day, model string,
 
 // compareDay compares all models of a day, family by family, and then the charges that belong to no model.
 func (c *comparison) compareDay(day Day, here, there map[string]*side, fees []Row) {
-	families := map[string]*nameGroup{}
+	families := map[string]nameGroup{}
 	for _, name := range slices.Sorted(maps.Keys(here)) {
-		f := family(name)
-		families[f] = &nameGroup{here: append(groupOf(families, f).here, name)}
+		g := families[family(name)]
+		g.here = append(g.here, name)
+		families[family(name)] = g
 	}
 	for _, name := range slices.Sorted(maps.Keys(there)) {
-		g := groupOf(families, family(name))
-		families[family(name)] = &nameGroup{here: g.here, there: append(g.there, name)}
+		g := families[family(name)]
+		g.there = append(g.there, name)
+		families[family(name)] = g
 	}
 	c.excess, c.excessCalls = 0, 0
 	for _, f := range slices.Sorted(maps.Keys(families)) {
-		for _, g := range pairNames(families[f].here, families[f].there) {
+		for _, g := range families[f].split() {
 			c.compareModel(day, g, sumOf(here, g.here), sumOf(there, g.there), len(fees) > 0)
 		}
 	}
 	c.compareFees(day, fees)
-}
-
-func groupOf(families map[string]*nameGroup, name string) nameGroup {
-	if g := families[name]; g != nil {
-		return *g
-	}
-	return nameGroup{}
 }
 
 func sumOf(sides map[string]*side, names []string) *side {

@@ -25,6 +25,20 @@ const (
 	OpenRouterActivity Format = "openrouter-activity"
 )
 
+// formats lists them.
+var formats = []string{
+	string(OpenAICosts), string(OpenAIUsage), string(AnthropicUsage), string(AnthropicCost), string(OpenRouterActivity),
+}
+
+// UnmarshalText reads the name of a format.
+func (f *Format) UnmarshalText(text []byte) error {
+	*f = Format(text)
+	if !slices.Contains(formats, string(text)) {
+		return fmt.Errorf("%q is not a format; formats are %s", text, strings.Join(formats, ", "))
+	}
+	return nil
+}
+
 // exportBytesMax is how large an export may be. A day of 1,000 models in groups of ten takes about 3 MB.
 const exportBytesMax = 64 << 20
 
@@ -97,8 +111,12 @@ func Parse(r io.Reader, f Format) (Export, error) {
 		return Export{}, &UnreadableError{Err: fmt.Errorf("the file is larger than %d MiB; export fewer days", exportBytesMax>>20)}
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // Programs for tables begin a CSV file with this mark.
-	if i := invalidUTF8(data); i >= 0 {
-		return Export{}, &UnreadableError{Line: lineAt(data, int64(i)), Err: errors.New("the file is not text in UTF-8")}
+	line := 1
+	for text := range bytes.Lines(data) {
+		if !utf8.Valid(text) {
+			return Export{}, &UnreadableError{Line: line, Err: errors.New("the file is not text in UTF-8")}
+		}
+		line++
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return Export{}, &UnreadableError{Err: errors.New("the file is empty")}
@@ -112,9 +130,9 @@ func Parse(r io.Reader, f Format) (Export, error) {
 	b := &builder{export: Export{Format: cmp.Or(f, OpenRouterActivity)}, sums: map[rowKey]*sum{}}
 	switch {
 	case b.export.Format == OpenRouterActivity && !isJSON:
-		err = readActivityCSV(b, data)
+		err = b.readActivityCSV(data)
 	case b.export.Format == OpenRouterActivity:
-		err = readActivityJSON(b, data)
+		err = b.readActivityJSON(data)
 	case b.export.Format == OpenAICosts:
 		err = readPages[openAICost](b, data)
 	case b.export.Format == OpenAIUsage:
@@ -130,20 +148,6 @@ func Parse(r io.Reader, f Format) (Export, error) {
 		return Export{}, err
 	}
 	return b.finish()
-}
-
-// invalidUTF8 is the position of the first byte that is not UTF-8, or -1.
-func invalidUTF8(data []byte) int {
-	if utf8.Valid(data) {
-		return -1
-	}
-	for i := 0; ; {
-		r, size := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && size == 1 {
-			return i
-		}
-		i += size
-	}
 }
 
 // lineAt is the number of the line that contains an offset.

@@ -17,32 +17,32 @@ func isAlias(model string) bool {
 	return family(model) == model || strings.HasSuffix(model, "-latest")
 }
 
-// pairNames decides which of the names of a family on the two sides are compared with each other. Equal names are. If one side has an
-// alias that the other has not, no one can tell which snapshot it meant, so the whole family is compared as one.
-func pairNames(here, there []string) (groups []nameGroup) {
+// nameGroup is the names that are compared as one.
+type nameGroup struct{ here, there []string }
+
+// split divides the names of a family into those that are compared with each other. Equal names are. If one side has an alias that the
+// other has not, no one can tell which snapshot it meant, so the whole family is compared as one.
+func (g nameGroup) split() (groups []nameGroup) {
 	isOnOneSide := func(name string, other []string) bool { return isAlias(name) && !slices.Contains(other, name) }
-	together := slices.ContainsFunc(here, func(n string) bool { return isOnOneSide(n, there) }) ||
-		slices.ContainsFunc(there, func(n string) bool { return isOnOneSide(n, here) })
-	if together && len(here) > 0 && len(there) > 0 {
-		return []nameGroup{{here: here, there: there}}
+	together := slices.ContainsFunc(g.here, func(n string) bool { return isOnOneSide(n, g.there) }) ||
+		slices.ContainsFunc(g.there, func(n string) bool { return isOnOneSide(n, g.here) })
+	if together && len(g.here) > 0 && len(g.there) > 0 {
+		return []nameGroup{g}
 	}
-	for _, name := range here {
-		g := nameGroup{here: []string{name}}
-		if slices.Contains(there, name) {
-			g.there = g.here
+	for _, name := range g.here {
+		pair := nameGroup{here: []string{name}}
+		if slices.Contains(g.there, name) {
+			pair.there = pair.here
 		}
-		groups = append(groups, g)
+		groups = append(groups, pair)
 	}
-	for _, name := range there {
-		if !slices.Contains(here, name) {
+	for _, name := range g.there {
+		if !slices.Contains(g.here, name) {
 			groups = append(groups, nameGroup{there: []string{name}})
 		}
 	}
 	return groups
 }
-
-// nameGroup is the names that are compared as one.
-type nameGroup struct{ here, there []string }
 
 // model is the name under which the group is reported: the common name, or else the family.
 func (g nameGroup) model() string {

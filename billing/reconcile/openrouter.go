@@ -51,7 +51,7 @@ func (t *activityTable) unreadable(name string, err error) error {
 }
 
 // readActivityCSV adds up the rows of a CSV file.
-func readActivityCSV(b *builder, data []byte) error {
+func (b *builder) readActivityCSV(data []byte) error {
 	t := &activityTable{reader: csv.NewReader(bytes.NewReader(data))}
 	for {
 		row, err := t.reader.Read()
@@ -62,7 +62,7 @@ func readActivityCSV(b *builder, data []byte) error {
 			return csvError(err)
 		}
 		if t.header == nil {
-			if t.header, err = activityHeader(row); err != nil {
+			if err := t.readHeader(row); err != nil {
 				return err
 			}
 			continue
@@ -75,18 +75,17 @@ func readActivityCSV(b *builder, data []byte) error {
 	return nil
 }
 
-// activityHeader returns the names of the columns in lower case.
-func activityHeader(row []string) ([]string, error) {
-	header := make([]string, len(row))
-	for i, name := range row {
-		header[i] = strings.ToLower(strings.TrimSpace(name))
+// readHeader keeps the names of the columns in lower case.
+func (t *activityTable) readHeader(row []string) error {
+	for _, name := range row {
+		t.header = append(t.header, strings.ToLower(strings.TrimSpace(name)))
 	}
 	for _, names := range [][]string{dateColumn, modelColumn, costColumn, promptColumn, outputColumn} {
-		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(header, name) }) {
-			return nil, &UnreadableError{Line: 1, Field: names[0], Err: errors.New("the file has no such column")}
+		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(t.header, name) }) {
+			return &UnreadableError{Line: 1, Field: names[0], Err: errors.New("the file has no such column")}
 		}
 	}
-	return header, nil
+	return nil
 }
 
 // csvError names the line of an error of the CSV reader.
@@ -161,7 +160,7 @@ type activityPage struct {
 }
 
 // readActivityJSON adds up the items of the activity report as JSON.
-func readActivityJSON(b *builder, data []byte) error {
+func (b *builder) readActivityJSON(data []byte) error {
 	return readDocuments(data, func(p activityPage, line int) error {
 		for i, one := range p.Data {
 			unreadable := func(member, reason string) error {

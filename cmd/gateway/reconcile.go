@@ -8,15 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"umg/app"
 	"umg/app/catalog"
 	"umg/billing/reconcile"
 	"umg/billing/usage"
@@ -30,7 +27,7 @@ type ledgerReconcile struct {
 
 	Provider string           `arg:"" help:"Provider, by its id in the catalog."`
 	File     string           `arg:"" help:"The provider's export, or - for standard input." placeholder:"FILE"`
-	Format   reconcile.Format `help:"Format of the export; default: recognised from its content." enum:",openai-costs,openai-usage,anthropic-usage,anthropic-cost,openrouter-activity" default:"" placeholder:"FORMAT"`
+	Format   reconcile.Format `help:"Format of the export; default: recognised from its content." placeholder:"FORMAT"`
 	From     string           `help:"First day to compare, UTC; default: the first of the export." placeholder:"YYYY-MM-DD"`
 	To       string           `help:"Last day to compare, UTC; default: the last of the export." placeholder:"YYYY-MM-DD"`
 	JSON     bool             `name:"json" help:"Print the result as JSON."`
@@ -82,7 +79,7 @@ func (c *ledgerReconcile) compare(ctx context.Context, out io.Writer, log *slog.
 	}
 	var result reconcile.Result
 	err = withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
-		records, err := providerDays(ctx, s, log, c.Provider, period)
+		records, err := c.records(ctx, s, log, period)
 		if err == nil {
 			result = reconcile.Compare(&export, records, period)
 		}
@@ -133,13 +130,11 @@ func (c *ledgerReconcile) read() (export reconcile.Export, period reconcile.Peri
 	return export, period, nil
 }
 
-// providerDays reads the records of the provider. It fails when there is no such provider, so that a typing error does not look like
+// records reads the sums of the provider's records. It fails when there is no such provider, so that a typing error does not look like
 // missing records.
-func providerDays(
-	ctx context.Context, s *database, log *slog.Logger, provider string, p reconcile.Period,
-) ([]usage.ProviderDay, error) {
+func (c *ledgerReconcile) records(ctx context.Context, s *database, log *slog.Logger, p reconcile.Period) ([]usage.ProviderDay, error) {
 	reports := usage.NewReports(s.db, usage.Options{Now: time.Now, Log: log})
-	days, err := reports.ProviderDays(ctx, provider, p.First.Time(), p.Last.Time())
+	days, err := reports.ProviderDays(ctx, c.Provider, p.First.Time(), p.Last.Time())
 	if err != nil || len(days) > 0 {
 		return days, err
 	}
@@ -151,8 +146,8 @@ func providerDays(
 	for i := range file.Providers {
 		ids = append(ids, file.Providers[i].ID)
 	}
-	if !slices.Contains(ids, provider) {
-		return nil, fmt.Errorf("the catalog has no provider %q; it has %s", provider, strings.Join(ids, ", "))
+	if !slices.Contains(ids, c.Provider) {
+		return nil, fmt.Errorf("the catalog has no provider %q; it has %s", c.Provider, strings.Join(ids, ", "))
 	}
 	return nil, nil
 }
@@ -160,151 +155,18 @@ func providerDays(
 // print writes the result for people or as JSON.
 func (c *ledgerReconcile) print(w io.Writer, f reconcile.Format, r *reconcile.Result) error {
 	if c.JSON {
-		return json.MarshalWrite(w, newReconcileReport(c.Provider, f, r), jsontext.Multiline(true))
-	}
-	return errors.Join(printDifferences(w, r), printTotals(w, r))
-}
-
-func printDifferences(w io.Writer, r *reconcile.Result) error {
-	for _, note := range r.Notes {
-		fmt.Fprintln(w, "note:", note)
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for i := range r.Differences {
-		d := &r.Differences[i]
-		var values []string
-		for _, v := range d.Values {
-			values = append(values, describeValue(v))
+		report := reconcileReport{
+			Provider: c.Provider, Format: f, Period: r.Period, Compared: r.Compared, Agreeing: r.Agreeing, Counts: r.ByClass(),
+			Differences: []reportedDifference{}, Totals: reportedValues(r.Totals), Notes: r.Notes,
 		}
-		if d.Note != "" {
-			values = append(values, "("+d.Note+")")
+		for i := range r.Differences {
+			d := &r.Differences[i]
+			report.Differences = append(report.Differences, reportedDifference{
+				Class: d.Class, Day: d.Day, Model: d.Model, Values: reportedValues(d.Values), Note: d.Note,
+			})
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", d.Day, d.Class, d.Model, strings.Join(values, "; "))
+		return json.MarshalWrite(w, report, jsontext.Multiline(true))
 	}
-	return table.Flush()
-}
-
-// describeValue says what both sides have, such as "input tokens 1000 here, 900 there (+100)".
-func describeValue(v reconcile.Value) string {
-	switch {
-	case v.Here == nil && v.There == nil:
-		return v.Name + " unknown"
-	case v.Here == nil && v.IsCost:
-		return v.Name + " unknown here, " + valueText(v, *v.There) + " there"
-	case v.Here == nil:
-		return v.Name + " " + valueText(v, *v.There) + " there"
-	case v.There == nil:
-		return v.Name + " " + valueText(v, *v.Here) + " here"
-	}
-	return fmt.Sprintf("%s %s here, %s there (%s)", v.Name, valueText(v, *v.Here), valueText(v, *v.There), excessText(v))
-}
-
-// valueText is a count, or dollars.
-func valueText(v reconcile.Value, n int64) string {
-	if v.IsCost {
-		return "$" + app.Amount(n).String()
-	}
-	return strconv.FormatInt(n, 10)
-}
-
-// excessText is how much more there is here than there, with its sign. It is empty when a side is unknown.
-func excessText(v reconcile.Value) string {
-	if v.Here == nil || v.There == nil {
-		return ""
-	}
-	difference := *v.Here - *v.There
-	if difference < 0 {
-		return "-" + valueText(v, -difference)
-	}
-	return "+" + valueText(v, difference)
-}
-
-func printTotals(w io.Writer, r *reconcile.Result) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "\n%s to %s\there\tthere\tdifference\n", r.Period.First, r.Period.Last)
-	for _, v := range r.Totals {
-		here := "unknown"
-		if v.Here != nil {
-			here = valueText(v, *v.Here)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", v.Name, here, valueText(v, *v.There), excessText(v))
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	var classes []string
-	counts := r.ByClass()
-	for _, class := range reconcile.Classes {
-		if n := counts[class]; n > 0 {
-			classes = append(classes, fmt.Sprintf("%d %s", n, class))
-		}
-	}
-	line := fmt.Sprintf("%d of %d days and models agree", r.Agreeing, r.Compared)
-	if len(classes) > 0 {
-		line += "; differences: " + strings.Join(classes, ", ")
-	}
-	_, err := fmt.Fprintln(w, line)
-	return err
-}
-
-// reconcileReport is the result as JSON.
-type reconcileReport struct {
-	Provider string           `json:"provider"`
-	Format   reconcile.Format `json:"format"`
-	reconcile.Period
-	Compared    int                     `json:"compared"`
-	Agreeing    int                     `json:"agreeing"`
-	Counts      map[reconcile.Class]int `json:"counts"`
-	Differences []reportedDifference    `json:"differences"`
-	Totals      []reportedValue         `json:"totals"`
-	Notes       []string                `json:"notes"`
-}
-
-type reportedDifference struct {
-	Class  reconcile.Class `json:"class"`
-	Day    reconcile.Day   `json:"day"`
-	Model  string          `json:"model"`
-	Values []reportedValue `json:"values"`
-	Note   string          `json:"note,omitempty"`
-}
-
-// reportedValue is a number of both sides: a count, or dollars. It is null where a side is unknown or has none.
-type reportedValue struct {
-	Name  string `json:"name"`
-	Here  any    `json:"here"`
-	There any    `json:"there"`
-}
-
-func newReconcileReport(provider string, f reconcile.Format, r *reconcile.Result) reconcileReport {
-	report := reconcileReport{
-		Provider: provider, Format: f, Period: r.Period, Compared: r.Compared, Agreeing: r.Agreeing, Counts: r.ByClass(),
-		Differences: []reportedDifference{}, Totals: reportedValues(r.Totals), Notes: r.Notes,
-	}
-	for i := range r.Differences {
-		d := &r.Differences[i]
-		report.Differences = append(report.Differences, reportedDifference{
-			Class: d.Class, Day: d.Day, Model: d.Model, Values: reportedValues(d.Values), Note: d.Note,
-		})
-	}
-	return report
-}
-
-func reportedValues(values []reconcile.Value) []reportedValue {
-	list := make([]reportedValue, len(values))
-	for i, v := range values {
-		list[i].Name = v.Name
-		for _, side := range []struct {
-			from *int64
-			to   *any
-		}{{v.Here, &list[i].Here}, {v.There, &list[i].There}} {
-			switch {
-			case side.from == nil:
-			case v.IsCost:
-				*side.to = app.Amount(*side.from)
-			default:
-				*side.to = *side.from
-			}
-		}
-	}
-	return list
+	text := reconcileText{w, r}
+	return errors.Join(text.printDifferences(), text.printTotals())
 }

@@ -172,7 +172,7 @@ func (m Margin) path(file, provider, model string) string {
 func (m Margin) isNarrowed() bool { return m.Provider != "" || m.Model != "" }
 
 // rangeOptions are the ranges to choose from.
-func rangeOptions() (options []ui.ChipOption) {
+func (m Margin) rangeOptions() (options []ui.ChipOption) {
 	for _, days := range MarginRanges {
 		options = append(options, ui.ChipOption{Value: strconv.Itoa(days), Label: strconv.Itoa(days) + " days"})
 	}

@@ -181,7 +181,7 @@ func marginFilter(m Margin) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Chips(ui.ChipsProps{ID: "margin-days", Label: "Range", Name: "days", Single: true, Values: []string{strconv.Itoa(m.Days)}, Options: rangeOptions()}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Chips(ui.ChipsProps{ID: "margin-days", Label: "Range", Name: "days", Single: true, Values: []string{strconv.Itoa(m.Days)}, Options: m.rangeOptions()}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -108,21 +108,19 @@ func (c *Console) marginCSV(p *page.Page) error {
 		return err
 	}
 	for i := range lines {
-		if err := out.Write(marginRow(&lines[i])); err != nil {
+		l := &lines[i]
+		cost, margin := "", ""
+		if l.Unpriced < l.Calls {
+			cost, margin = l.Cost.String(), l.Margin().String()
+		}
+		err := out.Write([]string{
+			l.Day.Format(time.DateOnly), l.Provider, l.Model, strconv.FormatInt(l.Calls, 10), l.Revenue.String(), cost, margin,
+			strconv.FormatInt(l.Unpriced, 10), (l.Revenue - l.PricedRevenue).String(),
+		})
+		if err != nil {
 			return err
 		}
 	}
 	out.Flush()
 	return out.Error()
-}
-
-func marginRow(l *usage.MarginLine) []string {
-	cost, margin := "", ""
-	if l.Unpriced < l.Calls {
-		cost, margin = l.Cost.String(), l.Margin().String()
-	}
-	return []string{
-		l.Day.Format(time.DateOnly), l.Provider, l.Model, strconv.FormatInt(l.Calls, 10), l.Revenue.String(), cost, margin,
-		strconv.FormatInt(l.Unpriced, 10), (l.Revenue - l.PricedRevenue).String(),
-	}
 }

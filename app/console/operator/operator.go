@@ -1,5 +1,5 @@
-// Package operator serves the console's pages for operators: traffic and pauses, metrics, queues, margins, accounts, trial codes, limit requests
-// and the history of the catalog. The console adds the routes of Console to its own and admits only operators to them.
+// Package operator serves the console's pages for operators: traffic and pauses, metrics, margins, queues, accounts, trial codes, limit
+// requests and the history of the catalog. The console adds the routes of Console to its own and admits only operators to them.
 package operator
 
 import (
