@@ -102,7 +102,8 @@ func TestAGenerationIsFoundForAVideoAndByItsAccountOnly(t *testing.T) {
 	secret := h.secret()
 	upstream := 40 * app.Cent
 	h.record(billing.UsageRecord{
-		RequestID: "video_1", Model: "test/film", Style: "videos", Reason: "completed", Outcome: "succeeded", UpstreamCost: &upstream,
+		RequestID: "video_1", Model: "test/film", Style: "videos", Reason: "completed", Outcome: "succeeded",
+		Costs: billing.Costs{UpstreamCost: &upstream},
 		Usage: meter.Counts{
 			meter.InputTokens: 1, meter.InputAudioTokens: 2, meter.CacheReadTokens: 4, meter.CacheReadImageTokens: 8, meter.CacheWriteTokens: 16,
 			meter.CacheWriteHourTokens: 32, meter.OutputTokens: 64, meter.ReasoningTokens: 128, meter.OutputAudioTokens: 256, meter.WebSearches: 3,

@@ -36,8 +36,7 @@ type Condition struct {
 
 	// Rates replace the prices of their meters.
 	Rates []Rate
-	// Times multiplies the prices that hold so far, in ten-thousandths, rounded up to a nano-dollar per million; zero for no change. It
-	// holds for the meters of Meters, and for all meters of tokens when there are none.
+	// Times multiplies the prices that hold so far, in ten-thousandths, rounded up; zero for no change. It holds for the meters of Meters, and for all meters of tokens when there are none.
 	Times  int64
 	Meters []meter.Meter
 }
@@ -113,14 +112,15 @@ func (c *Condition) rate(m meter.Meter) (Rate, bool) {
 type segment struct {
 	quantity int64
 	unit     wide
+	priced   bool   // A part without a price is free.
 	applied  uint32 // Applied has a bit for each condition that made the price.
 	invalid  error
 }
 
-// segments yields the parts of a quantity with their prices, in the order of the units. A quantity that is free yields nothing.
+// segments yields the parts of a quantity with their prices, in the order of the units.
 func (c *RateCard) segments(m meter.Meter, quantity, prompt int64, t meter.Terms) iter.Seq[segment] {
 	return func(yield func(segment) bool) {
-		now, priced := c.price(m, prompt, t)
+		now := c.price(m, prompt, t)
 		if now.invalid != nil {
 			yield(now)
 			return
@@ -133,46 +133,43 @@ func (c *RateCard) segments(m meter.Meter, quantity, prompt int64, t meter.Terms
 				continue
 			}
 			now.quantity = d.EachOver - from
-			if priced && !yield(now) {
+			if !yield(now) {
 				return
 			}
-			from, priced = d.EachOver, true
-			now.unit, now.applied = rate.weight(), 1<<i
+			from = d.EachOver
+			now.unit, now.priced, now.applied = rate.weight(), true, 1<<i
 		}
 		now.quantity = quantity - from
-		if priced {
-			yield(now)
-		}
+		yield(now)
 	}
 }
 
-// price is the price of a meter's first unit in a call, and whether it has one. A meter without a price of its own has that of the meter
-// that the table of meters names.
-func (c *RateCard) price(m meter.Meter, prompt int64, t meter.Terms) (p segment, priced bool) {
+// price is the price of a meter's first unit in a call. A meter without a price of its own has that of the meter that the table of
+// meters names.
+func (c *RateCard) price(m meter.Meter, prompt int64, t meter.Terms) (p segment) {
 	if rate, has := c.ownRate(m); has {
 		if p.invalid = rate.check(); p.invalid != nil {
-			return p, false
+			return p
 		}
-		p.unit, priced = rate.weight(), true
+		p.unit, p.priced = rate.weight(), true
 	}
-	own := priced
 	for i := range c.Conditions {
 		d := &c.Conditions[i]
 		rate, has := d.rate(m)
-		if d.EachOver > 0 || !has && !(own && d.multiplies(m)) || !d.applies(prompt, t) {
+		if d.EachOver > 0 || !has && !(p.priced && d.multiplies(m)) || !d.applies(prompt, t) {
 			continue
 		}
 		if has {
-			p.unit, priced, own = rate.weight(), true, true
+			p.unit, p.priced = rate.weight(), true
 		} else {
-			p.unit = p.unit.times(uint64(d.Times)).dividedUp(timesOne)
+			p.unit = p.unit.multiplied(d.Times)
 		}
 		p.applied |= 1 << i
 	}
-	if as := m.Info().PricedAs; !own && as != m {
+	if as := m.Info().PricedAs; !p.priced && as != m {
 		return c.price(as, prompt, t)
 	}
-	return p, priced
+	return p
 }
 
 // ownRate returns the card's own rate of a meter.
@@ -218,7 +215,7 @@ func (c *RateCard) highest(m meter.Meter, promptMax int64, t meter.Terms, until 
 				unit = rate.weight()
 			}
 		} else if priced && d.multiplies(m) && d.Times > timesOne {
-			unit = unit.times(uint64(d.Times)).dividedUp(timesOne)
+			unit = unit.multiplied(d.Times)
 		}
 	}
 	if as := m.Info().PricedAs; !own && as != m {
@@ -231,21 +228,43 @@ func (c *RateCard) highest(m meter.Meter, promptMax int64, t meter.Terms, until 
 	return unit, priced
 }
 
-// rate is the rate with this price of one unit. A price above a million dollars per million units is per unit, rounded up to a
-// nano-dollar.
-func (a wide) rate(m meter.Meter) Rate {
-	if a.hi == 0 && a.lo <= priceNanosMax {
-		return Rate{Meter: m, Amount: app.Amount(a.lo), Per: perMax} //nolint:gosec // The bound is below 2^63.
+// rateQuantities are all quantities that a rate can be per, from the largest to the smallest.
+var rateQuantities = func() (all []uint64) {
+	for per := uint64(perMax); per > 0; per-- {
+		if perMax%per == 0 {
+			all = append(all, per)
+		}
 	}
-	unit := a.dividedUp(perMax)
-	return Rate{Meter: m, Amount: app.Amount(unit.lo), Per: 1} //nolint:gosec // Unit prices are at most unitPriceMax.
+	return all
+}()
+
+// rate is the rate with exactly this price of one unit, for the largest quantity that a rate can have.
+func (a wide) rate(m meter.Meter) Rate {
+	for _, per := range rateQuantities {
+		quantity := perMax / per
+		amount := a.dividedUp(quantity)
+		if amount.hi == 0 && amount.lo <= priceNanosMax && amount.times(quantity) == a {
+			return Rate{Meter: m, Amount: app.Amount(amount.lo), Per: int64(per)} //nolint:gosec // The bounds are below 2^63.
+		}
+	}
+	return Rate{Meter: m, Amount: app.Amount(a.dividedUp(perMax).lo), Per: 1} //nolint:gosec // Unit prices are at most unitPriceMax.
+}
+
+// multiplied is the price times a factor in ten-thousandths. It is rounded up to a nano-dollar per million units, or to one per unit
+// when a unit costs more than a dollar, so that a rate can have it.
+func (a wide) multiplied(times int64) wide {
+	unit := a.times(uint64(times)).dividedUp(timesOne)
+	if unit.hi == 0 && unit.lo <= priceNanosMax {
+		return unit
+	}
+	return unit.dividedUp(perMax).times(perMax)
 }
 
 // Line is a part of a bill: a quantity of one meter at one price.
 type Line struct {
 	Meter    meter.Meter
 	Quantity int64
-	// Rate is the price.
+	// Rate is the price. It has no Per when the quantity is free.
 	Rate Rate
 	// Amount is the price of the quantity, rounded up to a nano-dollar. The cost of a call is rounded once and can be less than the sum
 	// of its lines.
@@ -254,16 +273,18 @@ type Line struct {
 	Conditions []*Condition
 }
 
-// Lines explains the cost of a usage line by line, in the order of the meters. Quantities without a price have lines with zero.
+// Lines explains the cost of a usage line by line, in the order of the meters.
 func (c *RateCard) Lines(u meter.Counts, t meter.Terms) (lines []Line) {
 	prompt := u.Prompt()
 	for m := range meter.Count {
 		if u[m] <= 0 {
 			continue
 		}
-		before := len(lines)
 		for s := range c.segments(m, u[m], prompt, t) {
-			line := Line{Meter: m, Quantity: s.quantity, Rate: s.unit.rate(m)}
+			line := Line{Meter: m, Quantity: s.quantity}
+			if s.priced {
+				line.Rate = s.unit.rate(m)
+			}
 			if sum := s.unit.times(uint64(s.quantity)).dividedUp(perMax); sum.hi == 0 {
 				line.Amount = app.Amount(sum.lo) //nolint:gosec // Costs are below 2^63.
 			}
@@ -273,9 +294,6 @@ func (c *RateCard) Lines(u meter.Counts, t meter.Terms) (lines []Line) {
 				}
 			}
 			lines = append(lines, line)
-		}
-		if len(lines) == before {
-			lines = append(lines, Line{Meter: m, Quantity: u[m]})
 		}
 	}
 	return lines
@@ -320,7 +338,7 @@ func (c *RateCard) checkConditions() error {
 				unit = rate.weight()
 			}
 			if d.multiplies(m) && d.Times > timesOne {
-				unit = unit.times(uint64(d.Times)).dividedUp(timesOne)
+				unit = unit.multiplied(d.Times)
 			}
 			if unitPriceMax.less(unit) {
 				return fmt.Errorf("condition %d makes the price of %s more than can be charged", i+1, m)

@@ -2,10 +2,10 @@ package billing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -14,33 +14,61 @@ import (
 	"umg/app/postgres"
 )
 
+// costsAtOnce is how many records are read at once.
+const costsAtOnce = 5_000
+
 // CardLoader reads all cards that have an id: a version of a model's prices has one for each size with prices of its own. It returns
 // app.NotFound when there are none.
 type CardLoader func(ctx context.Context, id string) ([]RateCard, error)
 
 // CheckCosts computes what every usage record cost from its meters, its terms and the rate card that it names, and what it cost the
-// operator from the cost card that it names. A nil loader of cost cards leaves the second out. It reads every record, so a large ledger
-// needs a pool without a statement timeout, and with two connections at least.
+// operator from the cost card that it names. A nil loader of cost cards leaves the second out.
 func CheckCosts(ctx context.Context, db *sqlx.DB, rateCards, costCards CardLoader) (Check, error) {
 	ctx, cancel := context.WithTimeout(ctx, booksMax)
 	defer cancel()
 	c := costChecker{rates: cardCache{load: rateCards}, costs: cardCache{load: costCards}}
-	if err := c.readAll(ctx, db); err != nil {
-		return Check{}, postgres.StoreError("billing: check costs", err)
+	check := Check{Name: "costs follow from meters and rate cards"}
+	var rows []struct {
+		UsageRow
+
+		Day time.Time `db:"day"`
 	}
-	slices.Sort(c.findings)
-	check := Check{Name: "costs follow from meters and rate cards", Holds: c.found == 0, Detail: strings.Join(c.findings, "; ")}
-	if more := c.found - len(c.findings); more > 0 {
-		check.Detail += fmt.Sprintf("; and %d more", more)
+	var findings []string
+	found, day, id := 0, time.Time{}, ""
+	for { // No statement takes long. A record never changes what its cost follows from, so there is no common snapshot.
+		rows = rows[:0]
+		err := db.SelectContext(ctx, &rows, `select day, `+UsageColumns+` from usage_records
+			where day >= $1::date and (day, request_id) > ($1::date, $2) order by day, request_id limit $3`,
+			day.Format(time.DateOnly), id, costsAtOnce)
+		if err != nil {
+			return check, postgres.StoreError("billing: check costs", err)
+		}
+		if len(rows) == 0 {
+			break
+		}
+		for i := range rows {
+			row := &rows[i].UsageRow
+			finding, err := c.check(ctx, row)
+			if err != nil {
+				return check, fmt.Errorf("billing: check costs: request %s: %w", row.RequestID, err)
+			}
+			if finding == "" {
+				continue
+			}
+			if found++; found <= findingsMax {
+				findings = append(findings, fmt.Sprintf("request %s: %s", row.RequestID, finding))
+			}
+		}
+		day, id = rows[len(rows)-1].Day, rows[len(rows)-1].RequestID
+	}
+	check.Holds, check.Detail = found == 0, strings.Join(findings, "; ")
+	if found > len(findings) {
+		check.Detail += fmt.Sprintf("; and %d more", found-len(findings))
 	}
 	return check, nil
 }
 
-type costChecker struct {
-	rates, costs cardCache
-	findings     []string
-	found        int
-}
+type costChecker struct{ rates, costs cardCache }
 
 // cardCache keeps the cards that were read. Cards of an id never change.
 type cardCache struct {
@@ -62,32 +90,6 @@ func (c *cardCache) get(ctx context.Context, id string) ([]RateCard, error) {
 	}
 	c.cards[id] = cards
 	return cards, nil
-}
-
-func (c *costChecker) readAll(ctx context.Context, db *sqlx.DB) (err error) {
-	rows, err := db.QueryxContext(ctx, `select `+UsageColumns+` from usage_records`)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var row UsageRow
-		if err := rows.StructScan(&row); err != nil {
-			return err
-		}
-		finding, err := c.check(ctx, &row)
-		if err != nil {
-			return err
-		}
-		if finding == "" {
-			continue
-		}
-		c.found++
-		if len(c.findings) < findingsMax {
-			c.findings = append(c.findings, fmt.Sprintf("request %s: %s", row.RequestID, finding))
-		}
-	}
-	return rows.Err()
 }
 
 // check returns what is wrong with the costs of a record, or an empty text.

@@ -13,7 +13,9 @@ import (
 
 // prices are the cards of the tests below: m@1 has a condition, film@1 a card for each of two sizes.
 func prices(_ context.Context, id string) ([]billing.RateCard, error) {
-	per := func(m meter.Meter, amount app.Amount) []billing.Rate { return []billing.Rate{{Meter: m, Amount: amount, Per: 1}} }
+	per := func(m meter.Meter, amount app.Amount) []billing.Rate {
+		return []billing.Rate{{Meter: m, Amount: amount, Per: 1}}
+	}
 	switch id {
 	case "m@1":
 		return []billing.RateCard{{
@@ -45,9 +47,9 @@ func priced(h *fixture) map[string]string {
 		"free":    {1000, 0, billing.UsageRecord{Reason: "upstream_failed"}},
 		"unnamed": {1000, 0, billing.UsageRecord{RateCardID: "none"}},
 		"film":    {1000, 6, billing.UsageRecord{RateCardID: "film@1", Usage: meter.Counts{meter.Images: 2}}},
-		"stated":  {1000, 77, billing.UsageRecord{ProviderCost: &stated, Flags: "x " + billing.FlagProviderPrice}},
+		"stated":  {1000, 77, billing.UsageRecord{Costs: billing.Costs{ProviderCost: &stated}, Flags: "x " + billing.FlagProviderPrice}},
 		"upstream": {1000, 40, billing.UsageRecord{
-			Usage: meter.Counts{meter.InputTokens: 40}, UpstreamCost: &upstream, CostCardID: "cost@1",
+			Usage: meter.Counts{meter.InputTokens: 40}, Costs: billing.Costs{UpstreamCost: &upstream, CostCardID: "cost@1"},
 		}},
 	} {
 		hold, r := h.hold(account, c.hold), c.record

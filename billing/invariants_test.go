@@ -54,9 +54,7 @@ func TestBooksFindEveryCorruption(t *testing.T) {
 		{"a usage cost", "usage equals charges", `update usage_records set cost_nanos = 6 where request_id = '{hold}'`},
 		{"a usage cost beside its sum", "sums equal usage records", `update usage_records set cost_nanos = 6 where request_id = '{hold}'`},
 		{"a reading", "sums equal usage records", `update usage_rollups set meters = add_meters(meters, '{0,0,0,1}')`},
-		{"what calls cost the operator", "sums equal usage records", `update usage_rollups set upstream_cost_nanos = upstream_cost_nanos + 1`},
-		{"how many calls have a cost of the operator", "sums equal usage records", `update usage_records set upstream_cost_nanos = 0
-			where request_id = '{hold}'`},
+		{"how many costs of the operator", "sums equal usage records", `update usage_rollups set upstream_priced = upstream_priced + 1`},
 		{"a lost sum", "sums equal usage records", `delete from usage_rollups`},
 		{"a sum that costs another", "usage equals charges", `update usage_rollups set cost_nanos = cost_nanos + 1`},
 		{"an overrun", "overruns equal platform loss", `update usage_rollups set overrun_nanos = overrun_nanos + 1`},

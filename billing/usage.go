@@ -33,8 +33,7 @@ const (
 )
 
 // UsageRecord is what one request was and cost. It contains the readings and the version of the rate card, so the cost can be
-// computed again at any time. The ledger fills Cost, Reserved and Overrun: what the account paid, what was held, and what the
-// platform bore beyond the hold.
+// computed again at any time. The ledger fills Cost, Reserved and Overrun.
 type UsageRecord struct {
 	RequestID, AccountID, KeyID           string
 	Model, Provider, UpstreamModel, Style string
@@ -46,15 +45,24 @@ type UsageRecord struct {
 	TransactionID                         string // TransactionID is filled when a record is read; it is empty without a charge.
 	Usage                                 meter.Counts
 	Terms                                 meter.Terms // Terms are those on which the call was served, at StartedAt.
-	Cost, Reserved, Overrun               app.Amount
-	ProviderCost                          *app.Amount // ProviderCost is what the provider said that it takes; nil when it did not say.
-	UpstreamCost                          *app.Amount // UpstreamCost is what the call cost the operator; nil when that is not known.
-	CostCardID                            string      // CostCardID is the cost card that UpstreamCost follows from.
 	Flags                                 string      // Flags are words with spaces between them, such as FlagUnpriced.
 	Attempts                              int
 	StartedAt                             time.Time
 	FirstByte, Duration                   time.Duration
 	Trail                                 RequestTiming
+
+	Costs
+}
+
+// Costs are what a call cost the account and the operator.
+type Costs struct {
+	// Cost is what the account paid, Reserved what was held, and Overrun what the platform bore beyond the hold.
+	Cost, Reserved, Overrun app.Amount
+	// ProviderCost is what the provider said that it takes; nil when it did not say.
+	ProviderCost *app.Amount
+	// UpstreamCost is what the call cost the operator by the cost card CostCardID; nil when that is not known.
+	UpstreamCost *app.Amount
+	CostCardID   string
 }
 
 // HasFlag reports whether a word is among the flags of the record.
@@ -185,24 +193,21 @@ func appendCosts(b []byte, r *UsageRecord) []byte {
 			b = strconv.AppendInt(append(b, f.member...), count(int64(*f.cost)), 10)
 		}
 	}
+	t := r.Terms
+	t.ServiceTier, t.Region, t.Speed = termWord(t.ServiceTier), termWord(t.Region), termWord(t.Speed)
+	t.Size, t.Quality = termWord(t.Size), termWord(t.Quality)
+	terms := ""
+	if (t != meter.Terms{At: t.At}) {
+		terms = t.String()
+	}
 	for _, f := range [...]struct{ member, text string }{
-		{`,"terms":`, storedTerms(r.Terms)}, {`,"cost_card_id":`, r.CostCardID}, {`,"flags":`, r.Flags},
+		{`,"terms":`, terms}, {`,"cost_card_id":`, r.CostCardID}, {`,"flags":`, r.Flags},
 	} {
 		if text := app.MakeStorable(f.text, textBytesMax); text != "" {
 			b = appendText(append(b, f.member...), text)
 		}
 	}
 	return b
-}
-
-// storedTerms writes terms in the format of their column.
-func storedTerms(t meter.Terms) string {
-	if (t == meter.Terms{At: t.At}) {
-		return ""
-	}
-	t.ServiceTier, t.Region, t.Speed = termWord(t.ServiceTier), termWord(t.Region), termWord(t.Speed)
-	t.Size, t.Quality = termWord(t.Size), termWord(t.Quality)
-	return t.String()
 }
 
 // termWord is a word of the terms without the characters that separate words.
@@ -238,23 +243,20 @@ type journaledRow struct {
 	Requests         int64 `json:"requests"`
 }
 
-func (r *journaledRow) row() UsageRow {
-	if r.Meters == nil {
-		r.Meters = pq.Int64Array{
-			r.InputTokens, r.CacheReadTokens, r.CacheWriteTokens, r.OutputTokens, r.ReasoningTokens, r.Images, r.Milliseconds,
-			r.Characters, r.Requests,
-		}
-	}
-	return r.UsageRow
-}
-
-// DecodeSettlement parses what Encode wrote, in this release or an earlier one, which lets recovery settle an interrupted call at its last mark.
+// DecodeSettlement parses what Encode wrote, in this release or an earlier one, which lets recovery settle an interrupted call at its
+// last mark.
 func DecodeSettlement(data []byte) (JournaledSettlement, error) {
 	var read journaledRow
 	if err := json.Unmarshal(data, &read); err != nil {
 		return JournaledSettlement{}, fmt.Errorf("billing: a settlement cannot be read: %w", err)
 	}
-	row := read.row()
+	row := read.UsageRow
+	if row.Meters == nil {
+		row.Meters = pq.Int64Array{
+			read.InputTokens, read.CacheReadTokens, read.CacheWriteTokens, read.OutputTokens, read.ReasoningTokens, read.Images,
+			read.Milliseconds, read.Characters, read.Requests,
+		}
+	}
 	switch {
 	case row.RequestID == "" || row.AccountID == "":
 		return JournaledSettlement{}, errors.New("billing: a settlement cannot be read: it names no request or no account")
@@ -281,8 +283,11 @@ func (r UsageRow) Record() UsageRecord {
 		UpstreamModel: r.UpstreamModel, Style: r.Style, RateCardID: r.RateCardID, EndUser: r.EndUser,
 		FinishReason: r.FinishReason, ErrorCode: r.ErrorCode, Streamed: r.Streamed, Estimated: r.Estimated, Outcome: r.Outcome,
 		Reason: r.Reason, TransactionID: r.TransactionID,
-		Cost: app.Amount(r.Cost), Reserved: app.Amount(r.Reserved), Overrun: app.Amount(r.Overrun),
-		ProviderCost: (*app.Amount)(r.ProviderCost), UpstreamCost: (*app.Amount)(r.UpstreamCost), CostCardID: r.CostCardID, Flags: r.Flags,
+		Costs: Costs{
+			Cost: app.Amount(r.Cost), Reserved: app.Amount(r.Reserved), Overrun: app.Amount(r.Overrun),
+			ProviderCost: (*app.Amount)(r.ProviderCost), UpstreamCost: (*app.Amount)(r.UpstreamCost), CostCardID: r.CostCardID,
+		},
+		Flags:    r.Flags,
 		Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(), Trail: parseTiming(r.Trail),
 		FirstByte: time.Duration(r.FirstByteMicros) * time.Microsecond, Duration: time.Duration(r.DurationMicros) * time.Microsecond,
 	}

@@ -2,11 +2,14 @@ package usage
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lib/pq"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/app/postgres"
 )
 
@@ -52,8 +55,19 @@ func (r usageSumRow) line() Line {
 	return line
 }
 
-// sumColumns add up the columns that sums and records share.
-const sumColumns = `sum_meters(meters) as meters, sum(cost_nanos)::bigint as cost, sum(overrun_nanos)::bigint as overrun,
+// sumColumns add up the columns that sums and records share. Nearly all calls have only the meters before meter.FirstFurther, which sum
+// adds up faster than sum_meters does.
+var sumColumns = func() string {
+	var first []string
+	for m := range meter.FirstFurther {
+		first = append(first, fmt.Sprintf("coalesce(sum(meters[%d]), 0)", m+1))
+	}
+	return fmt.Sprintf(`array[%s]::bigint[] || coalesce(sum_meters(meters[%d:]) filter (where cardinality(meters) > %d), '{}') as meters, `+
+		costColumns,
+		strings.Join(first, ", "), meter.FirstFurther+1, meter.FirstFurther)
+}()
+
+const costColumns = `sum(cost_nanos)::bigint as cost, sum(overrun_nanos)::bigint as overrun,
 	coalesce(sum(upstream_cost_nanos), 0)::bigint as upstream_cost`
 
 // intervals are the starts of a report's steps: the days and hours of its time zone.

@@ -86,7 +86,7 @@ type UsageLine struct {
 	Limited          int64 // requests refused with 429
 	Input, Cached    int64 // Input includes cached tokens
 	Output, Images   int64
-	Milliseconds     int64 // milliseconds of video
+	Milliseconds     int64        // milliseconds of video
 	Counts           meter.Counts // counts of all meters, for files
 	Cost, Overrun    app.Amount
 }
