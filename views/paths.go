@@ -22,6 +22,7 @@ const (
 	OperatorPath         = "/console/operator"
 	MetricsPath          = OperatorPath + "/metrics"
 	OperatorAccountsPath = OperatorPath + "/accounts"
+	MarginPath           = OperatorPath + "/margin"
 	TrialsPath           = OperatorPath + "/trials"
 	QueuesPath           = OperatorPath + "/queues"
 	CatalogHistoryPath   = OperatorPath + "/catalog"

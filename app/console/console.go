@@ -129,8 +129,8 @@ func New(o Options) *Console {
 		Generate: c.generateKept, KeyHint: c.keyHint, ViewModel: viewModel,
 	})
 	c.operator = operator.New(c.Renderer, operator.Options{
-		Sources: o.Operator, Accounts: o.Accounts, Ledger: o.Ledger, Catalog: o.Catalog, Health: o.Health, Videos: o.Videos,
-		Webhooks: o.Webhooks, Assets: o.Assets, Content: o.Content, Now: o.Now,
+		Sources: o.Operator, Accounts: o.Accounts, Ledger: o.Ledger, Reports: o.Reports, Catalog: o.Catalog, Health: o.Health,
+		Videos: o.Videos, Webhooks: o.Webhooks, Assets: o.Assets, Content: o.Content, Now: o.Now,
 	})
 	return c
 }

@@ -10,7 +10,8 @@ import (
 )
 
 type ledgerCommands struct {
-	Verify ledgerVerify `cmd:"" help:"Check every invariant of the ledger and every cost. The exit status is 1 when one is violated."`
+	Verify    ledgerVerify    `cmd:"" help:"Check every invariant and the cost of every record. The exit status is 1 when one is violated."`
+	Reconcile ledgerReconcile `cmd:"" help:"Compare a provider's own export with the usage records. The exit status is 1 when they differ."`
 }
 
 type ledgerVerify struct {

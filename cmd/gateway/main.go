@@ -26,7 +26,7 @@ type commands struct {
 	Account   accountCommands   `cmd:"" help:"Freeze and unfreeze accounts, and multiply their limits."`
 	Credit    creditCommands    `cmd:"" help:"Grant, debit and refund credit."`
 	Promo     promoCommands     `cmd:"" help:"Manage promotion codes that users redeem for credit."`
-	Ledger    ledgerCommands    `cmd:"" help:"Verify the ledger."`
+	Ledger    ledgerCommands    `cmd:"" help:"Verify the ledger, and compare it with the exports of providers."`
 	Operator  operatorCommands  `cmd:"" help:"Add operators, and help users who cannot sign in."`
 	SecretKey secretKeyCommands `cmd:"" name:"secret-key" help:"Manage the key that encrypts secrets in the database."`
 	Webhooks  webhookCommands   `cmd:"" help:"Receive webhook events on this machine."`
@@ -41,8 +41,24 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gateway:", err)
-		os.Exit(1)
+		os.Exit(exitStatus(err))
 	}
+}
+
+// statusError is an error with an exit status of its own.
+type statusError struct {
+	error
+
+	status int
+}
+
+// exitStatus is the exit status of a failed command: 1 unless the error has another.
+func exitStatus(err error) int {
+	var e statusError
+	if errors.As(err, &e) {
+		return e.status
+	}
+	return 1
 }
 
 func run(ctx context.Context, args []string) error {

@@ -102,6 +102,8 @@ var pageLooks = map[string]pageLook{
 	"/console/operator/pause":                         {query: "kind=model&id={model}"},
 	"/console/operator/resume":                        {query: "kind=model&id={paused}"},
 	"/console/operator/metrics":                       {},
+	"/console/operator/margin":                        {},
+	"/console/operator/margin.csv":                    {part: "a document"},
 	"/console/operator/accounts":                      {query: "q=example"},
 	"/console/operator/accounts/:id":                  {},
 	"/console/operator/accounts/:id/add":              {},

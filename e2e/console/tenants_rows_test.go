@@ -339,6 +339,8 @@ var intrusions = map[string]intrusion{
 	"GET /console/operator/resume":                               {query: "kind=model&id={model}"},
 	"POST /console/operator/resume":                              {body: "kind=model&id={model}"},
 	"GET /console/operator/metrics":                              {},
+	"GET /console/operator/margin":                               {query: "provider=meridian"},
+	"GET /console/operator/margin.csv":                           {},
 	"GET /console/operator/catalog":                              {},
 	"GET /console/operator/catalog/:version":                     {},
 	"GET /console/operator/catalog/:version/catalog.yaml":        {},

@@ -74,7 +74,8 @@ func operatorPages() []Story {
 			t.PauseEvents, t.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
-	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(), catalogPages(), metricPages())
+	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(), catalogPages(), metricPages(),
+		marginPages())
 }
 
 func exampleTraffic(s views.Shell) operatorpages.Traffic {

@@ -1,5 +1,5 @@
-// Package operator serves the console's pages for operators: traffic and pauses, metrics, queues, accounts, trial codes, limit requests
-// and the history of the catalog. The console adds the routes of Console to its own and admits only operators to them.
+// Package operator serves the console's pages for operators: traffic and pauses, metrics, margins, queues, accounts, trial codes, limit
+// requests and the history of the catalog. The console adds the routes of Console to its own and admits only operators to them.
 package operator
 
 import (
@@ -19,6 +19,7 @@ import (
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // Sources are the services that no other page of the console needs. All are optional.
@@ -36,6 +37,7 @@ type Options struct {
 
 	Accounts *account.Service
 	Ledger   *billing.Ledger
+	Reports  *usage.Reports
 	Catalog  *catalog.Catalog
 	Health   *health.Monitor // Health is nil where operators see no provider health.
 	Videos   *video.Service

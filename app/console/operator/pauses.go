@@ -30,6 +30,7 @@ func (c *Console) pageRoutes() []page.Route {
 		watched.Get("/operator/pause", c.askPause), watched.Post("/operator/pause", c.pause),
 		watched.Get("/operator/resume", c.askResume), watched.Post("/operator/resume", c.resume),
 		a.Get("/operator/metrics", c.metrics),
+		a.Get("/operator/margin", c.margin), a.Get("/operator/margin.csv", c.marginCSV),
 		a.Get("/operator/catalog", c.catalogHistory), a.Get("/operator/catalog/:version", c.catalogVersion),
 		a.Get("/operator/catalog/:version/catalog.yaml", c.catalogFile),
 		a.Get("/operator/queues", c.queues), a.Get("/operator/queues/live", c.queuesLive),
