@@ -44,7 +44,8 @@ type generation struct {
 	CacheCreation    int64      `json:"native_tokens_cache_creation"`
 	WebSearchCallsNo int64      `json:"billable_web_search_calls"`
 
-	Responses []providerResponse `json:"provider_responses"`
+	Responses []providerResponse        `json:"provider_responses"`
+	Meters    map[string]meter.Quantity `json:"meters,omitempty"` // further meters than those above, as an extension
 }
 
 // providerResponse is one request to a provider, as the same library reads it; error and started are an extension.
@@ -92,15 +93,18 @@ func (a *API) getGeneration(x *call) error {
 	if err != nil {
 		return err
 	}
-	u := r.Usage
+	u, upstream := r.Usage, app.Amount(0)
+	if r.UpstreamCost != nil {
+		upstream = *r.UpstreamCost
+	}
 	extendWrite(x.Connection(), a.now())
 	return x.JSON(http.StatusOK, map[string]generation{"data": {
-		ID: r.RequestID, TotalCost: r.Cost, Usage: r.Cost, CreatedAt: r.StartedAt.UTC().Format(time.RFC3339Nano), Model: r.Model,
-		ProviderName: r.Provider, Streamed: r.Streamed, FinishReason: r.FinishReason,
+		ID: r.RequestID, TotalCost: r.Cost, InferenceCost: upstream, Usage: r.Cost, CreatedAt: r.StartedAt.UTC().Format(time.RFC3339Nano),
+		Model: r.Model, ProviderName: r.Provider, Streamed: r.Streamed, FinishReason: r.FinishReason,
 		Latency: r.FirstByte.Microseconds() / microsPerMilli, GenerationTime: r.Duration.Microseconds() / microsPerMilli,
-		Prompt:     u[meter.InputTokens] + u[meter.CacheReadTokens] + u[meter.CacheWriteTokens],
-		Completion: u[meter.OutputTokens] + u[meter.ReasoningTokens], Reasoning: u[meter.ReasoningTokens],
-		Cached: u[meter.CacheReadTokens], CacheCreation: u[meter.CacheWriteTokens], Responses: responsesOf(r.Trail),
+		Prompt: u.Prompt(), Completion: u.Output(), Reasoning: u[meter.ReasoningTokens], Cached: u.CacheReads(),
+		CacheCreation: u.CacheWrites(), WebSearchCallsNo: u[meter.WebSearches] + u[meter.WebSearchPreviews],
+		Responses: responsesOf(r.Trail), Meters: u.Further(),
 	}})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/billing"
 )
@@ -87,11 +88,37 @@ type textQuote struct {
 	Available       app.Amount  `json:"available"`
 	Funded          bool        `json:"funded"`
 	RateCard        string      `json:"rate_card"`
+	// Tools are the fees of tools that the provider may run; cost_max includes them.
+	Tools []quotedFee `json:"tools,omitempty"`
 }
 
 type inputTokens struct {
 	Estimate int64 `json:"estimate"`
 	Max      int64 `json:"max"`
+	// Tools is the part of max that tools of the provider may read.
+	Tools int64 `json:"tools,omitzero"`
+}
+
+// quotedFee is a fee of a tool that the provider may run.
+type quotedFee struct {
+	Meter   string     `json:"meter"`
+	Price   app.Amount `json:"price"`
+	Per     int64      `json:"per"`
+	Max     int64      `json:"max"`
+	CostMax app.Amount `json:"cost_max"`
+}
+
+func quotedFees(fees []gateway.QuoteFee) (list []quotedFee) {
+	for _, fee := range fees {
+		price := catalog.PriceOf(fee.Price)
+		if one := app.Amount(price.Per); price.Amount%one == 0 {
+			price = catalog.Price{Amount: price.Amount / one, Per: 1}
+		}
+		list = append(list, quotedFee{
+			Meter: fee.Meter.String(), Price: price.Amount, Per: price.Per, Max: fee.Count, CostMax: fee.Most,
+		})
+	}
+	return list
 }
 
 func (a *API) quoteText(x *call, body []byte) error {
@@ -100,9 +127,10 @@ func (a *API) quoteText(x *call, body []byte) error {
 		return err
 	}
 	answer, err := json.Marshal(textQuote{
-		Object: "text.quote", Model: q.Model, InputTokens: inputTokens{Estimate: q.InputEstimate, Max: q.InputMost},
+		Object: "text.quote", Model: q.Model, InputTokens: inputTokens{Estimate: q.InputEstimate, Max: q.InputMost, Tools: q.ToolInputMost},
 		MaxOutputTokens: q.OutputMost, Choices: q.Choices, Currency: "USD", CostMin: q.Least, CostMax: q.Most, Reserve: q.Reserve,
 		ReserveMin: q.LeastReserve, Available: q.Available, Funded: q.Funded, RateCard: q.RateCardID,
+		Tools: quotedFees(q.Fees),
 	})
 	if err != nil {
 		return err

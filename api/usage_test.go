@@ -16,6 +16,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/apikey"
+	"umg/app/meter"
 	"umg/billing"
 )
 
@@ -99,9 +100,25 @@ func TestAGenerationIsFoundForAVideoAndByItsAccountOnly(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	secret := h.secret()
-	h.record(billing.UsageRecord{RequestID: "video_1", Model: "test/film", Style: "videos", Reason: "completed", Outcome: "succeeded"}, app.Dollar)
-	if g := decode[generationReply](t, h.call("GET", "/v1/generation?id=video_1", "", bearer(secret)...), 200).Data; g["total_cost"] != 1.0 {
-		t.Errorf("%v", g)
+	upstream := 40 * app.Cent
+	h.record(billing.UsageRecord{
+		RequestID: "video_1", Model: "test/film", Style: "videos", Reason: "completed", Outcome: "succeeded", UpstreamCost: &upstream,
+		Usage: meter.Counts{
+			meter.InputTokens: 1, meter.InputAudioTokens: 2, meter.CacheReadTokens: 4, meter.CacheReadImageTokens: 8, meter.CacheWriteTokens: 16,
+			meter.CacheWriteHourTokens: 32, meter.OutputTokens: 64, meter.ReasoningTokens: 128, meter.OutputAudioTokens: 256, meter.WebSearches: 3,
+		},
+	}, app.Dollar)
+	g := decode[generationReply](t, h.call("GET", "/v1/generation?id=video_1", "", bearer(secret)...), 200).Data
+	for name, want := range map[string]any{
+		"total_cost": 1.0, "upstream_inference_cost": 0.4, "native_tokens_prompt": 63.0, "native_tokens_completion": 448.0,
+		"native_tokens_reasoning": 128.0, "native_tokens_cached": 12.0, "native_tokens_cache_creation": 48.0, "billable_web_search_calls": 3.0,
+	} {
+		if g[name] != want {
+			t.Errorf("%s is %v, want %v", name, g[name], want)
+		}
+	}
+	if further, _ := g["meters"].(map[string]any); len(further) != 5 || further["cache_write_1h_tokens"] != 32.0 || further["web_searches"] != 3.0 {
+		t.Errorf("further meters %v", g["meters"])
 	}
 	stranger, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "eve@example.com", Password: "a long enough passphrase", IP: "198.51.100.1"})
 	must(t, err)
@@ -164,6 +181,7 @@ type usageReply struct {
 	Total struct {
 		Requests int64
 		Cost     json.Number
+		Meters   map[string]json.Number
 	}
 }
 
@@ -173,7 +191,11 @@ func TestUsageAddsUpToTheLedger(t *testing.T) {
 	wide, secret := h.key(apikey.Spec{})
 	narrow, narrowed := h.key(apikey.Spec{Models: []string{"test/plain"}})
 	for i, r := range []billing.UsageRecord{
-		{KeyID: wide.ID, Model: "test/plain", Style: "chat", EndUser: "=cmd()"}, {KeyID: wide.ID, Model: "test/film", Style: "videos"},
+		{
+			KeyID: wide.ID, Model: "test/plain", Style: "chat", EndUser: "=cmd()",
+			Usage: meter.Counts{meter.WebSearches: 2, meter.ContainerSeconds: 1_500},
+		},
+		{KeyID: wide.ID, Model: "test/film", Style: "videos"},
 		{KeyID: narrow.ID, Model: "test/plain", Style: "messages"},
 	} {
 		r.RequestID, r.Reason, r.Outcome = fmt.Sprintf("req_%d", i), "completed", "succeeded"
@@ -201,7 +223,10 @@ func TestUsageAddsUpToTheLedger(t *testing.T) {
 			t.Errorf("%s: %s, want %s", query, u.Total.Cost, cost)
 		}
 	}
-	if u := get("", narrowed); u.Total.Cost.String() != "0.300000003" {
+	if u := get("", secret); len(u.Total.Meters) != 2 || u.Total.Meters["web_searches"] != "2" || u.Total.Meters["container_seconds"] != "1.5" {
+		t.Errorf("the further meters are %v", u.Total.Meters)
+	}
+	if u := get("", narrowed); u.Total.Meters != nil || u.Total.Cost.String() != "0.300000003" {
 		t.Errorf("a key narrowed to models sees %s", u.Total.Cost)
 	}
 	if r := h.call("GET", "/v1/usage?key_id="+wide.ID, "", bearer(narrowed)...); r.status != http.StatusForbidden || r.param(t) != "key_id" {
@@ -218,8 +243,8 @@ func checkUsageTable(t *testing.T, h *house, secret string) {
 	if err != nil || len(rows) != 3 || !strings.HasPrefix(r.header.Get("Content-Type"), "text/csv") {
 		t.Fatalf("%d %v %s", r.status, err, r.body)
 	}
-	if i := slices.IndexFunc(rows, func(row []string) bool { return row[0] == "'=cmd()" }); i < 1 || rows[i][len(rows[i])-1] != "0.100000001" ||
-		rows[0][0] != "end_user" {
+	if i := slices.IndexFunc(rows, func(row []string) bool { return row[0] == "'=cmd()" }); i < 1 || rows[i][12] != "0.100000001" ||
+		rows[0][0] != "end_user" || rows[0][12] != "cost" || rows[i][13] != "web_searches=2 container_seconds=1.5" {
 		t.Errorf("%v", rows)
 	}
 	if r := h.call("GET", "/v1/usage", "", append(bearer(secret), "Accept", "application/json, text/csv;q=0.1")...); !json.Valid([]byte(r.body)) {

@@ -28,6 +28,8 @@ type usageFigures struct {
 	Milliseconds     int64      `json:"milliseconds"`
 	Characters       int64      `json:"characters"`
 	Cost             app.Amount `json:"cost"`
+
+	Meters map[string]meter.Quantity `json:"meters,omitempty"`
 }
 
 func figuresOf(l usage.Line) usageFigures {
@@ -36,6 +38,7 @@ func figuresOf(l usage.Line) usageFigures {
 		CacheReadTokens: l.Usage[meter.CacheReadTokens], CacheWriteTokens: l.Usage[meter.CacheWriteTokens],
 		OutputTokens: l.Usage[meter.OutputTokens], ReasoningTokens: l.Usage[meter.ReasoningTokens],
 		Images: l.Usage[meter.Images], Milliseconds: l.Usage[meter.Seconds], Characters: l.Usage[meter.Characters], Cost: l.Cost,
+		Meters: l.Usage.Further(),
 	}
 }
 
@@ -118,7 +121,7 @@ func usageCSV(u usageRequest, report usage.Report) []byte {
 	if u.Group != usage.ByNothing {
 		head = append(head, groupNames[u.Group])
 	}
-	_ = w.Write(append(append(head, figureNames...), "cost")) // what is written into memory fails never
+	_ = w.Write(append(append(head, figureNames...), "cost", "meters")) // what is written into memory fails never
 	for _, l := range report.Lines {
 		var row []string
 		if u.Step != usage.NoStep {
@@ -138,7 +141,7 @@ func usageCSV(u usageRequest, report usage.Report) []byte {
 		} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		_ = w.Write(append(row, f.Cost.String()))
+		_ = w.Write(append(row, f.Cost.String(), l.Usage.FurtherText()))
 	}
 	w.Flush()
 	return b.Bytes()

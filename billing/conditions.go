@@ -54,8 +54,8 @@ type Schedule struct {
 // Hours are the minutes of a day from From up to, but without, To.
 type Hours struct{ From, To int }
 
-// holds reports whether a time belongs to the schedule.
-func (s *Schedule) holds(at time.Time) bool {
+// Holds reports whether a time belongs to the schedule.
+func (s *Schedule) Holds(at time.Time) bool {
 	at = at.UTC()
 	if len(s.Weekdays) > 0 && !slices.Contains(s.Weekdays, at.Weekday()) {
 		return false
@@ -70,7 +70,7 @@ func (s *Schedule) holds(at time.Time) bool {
 // mayHold reports whether a time of the range belongs to the schedule.
 func (s *Schedule) mayHold(from, to time.Time) bool {
 	for at := from.UTC().Truncate(time.Minute); !at.After(to); at = at.Add(time.Minute) {
-		if s.holds(at) || at.Sub(from) > 24*time.Hour {
+		if s.Holds(at) || at.Sub(from) > 24*time.Hour {
 			return true
 		}
 	}
@@ -85,7 +85,7 @@ func (c *Condition) onTerms(t meter.Terms) bool {
 
 // applies reports whether the condition applies to a call.
 func (c *Condition) applies(prompt int64, t meter.Terms) bool {
-	return (c.PromptOver == 0 || prompt > c.PromptOver) && c.onTerms(t) && (c.Schedule == nil || c.Schedule.holds(t.At))
+	return (c.PromptOver == 0 || prompt > c.PromptOver) && c.onTerms(t) && (c.Schedule == nil || c.Schedule.Holds(t.At))
 }
 
 // multiplies reports whether the condition multiplies the price of a meter.
@@ -305,6 +305,16 @@ func (c *RateCard) Prices(m meter.Meter) bool {
 		return true
 	}
 	return slices.ContainsFunc(c.Conditions, func(d Condition) bool { _, has := d.rate(m); return has })
+}
+
+// Discounts reports whether a condition of the card makes a price lower than it is without the condition.
+func (c *RateCard) Discounts() bool {
+	return slices.ContainsFunc(c.Conditions, func(d Condition) bool {
+		return d.Times > 0 && d.Times < timesOne || slices.ContainsFunc(d.Rates, func(r Rate) bool {
+			usual, priced := c.Rate(r.Meter)
+			return priced && r.weight().less(usual.weight())
+		})
+	})
 }
 
 func (c *RateCard) checkConditions() error {

@@ -85,21 +85,21 @@ var invariants = []struct{ name, findings string }{
 			account_id, slot, key_id, model, style, reason, sums[1], sums[2], records[1], records[2])
 		from (
 			select account_id, slot, key_id, model, style, reason,
-				coalesce(s.sums, '{0,0,0,0,0,0,0,0,0,0,0,0,0}') as sums, coalesce(r.sums, '{0,0,0,0,0,0,0,0,0,0,0,0,0}') as records
+				coalesce(s.sums, '{0,0,0,0,0,0,0}') as sums, coalesce(r.sums, '{0,0,0,0,0,0,0}') as records,
+				coalesce(s.meters, '{}') as sum_meters, coalesce(r.meters, '{}') as record_meters
 			from (
-				select account_id, slot, key_id, model, style, reason, array[requests, cost_nanos, overrun_nanos, streamed, failed,
-					input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, images, milliseconds, characters]
-					as sums
+				select account_id, slot, key_id, model, style, reason, trim_meters(meters) as meters,
+					array[requests, cost_nanos, overrun_nanos, streamed, failed, upstream_cost_nanos, upstream_priced] as sums
 				from usage_rollups where slot >= (select since from usage_retention)::timestamp at time zone 'utc'
 			) s full join (
 				select account_id, date_bin('15 minutes', started_at, '2000-01-01 00:00+00') as slot, key_id, model, style, reason,
+					trim_meters(sum_meters(meters)) as meters,
 					array[count(*), sum(cost_nanos), sum(overrun_nanos), count(*) filter (where streamed),
-						count(*) filter (where outcome not in ('succeeded', 'client_left')), sum(input_tokens), sum(cache_read_tokens),
-						sum(cache_write_tokens), sum(output_tokens), sum(reasoning_tokens), sum(images), sum(milliseconds),
-						sum(characters)]::bigint[] as sums
+						count(*) filter (where outcome not in ('succeeded', 'client_left')), coalesce(sum(upstream_cost_nanos), 0),
+						count(upstream_cost_nanos)]::bigint[] as sums
 				from usage_records where day >= (select since from usage_retention) group by 1, 2, 3, 4, 5, 6
 			) r using (account_id, slot, key_id, model, style, reason)
-		) c where sums <> records`},
+		) c where sums <> records or sum_meters <> record_meters`},
 	{"usage equals charges", `
 		select format('account %s: usage cost %s, charges %s, off by %s nano-dollars', id, usage, charges, usage - charges)
 		from (

@@ -53,7 +53,10 @@ func TestBooksFindEveryCorruption(t *testing.T) {
 			where request_id = '{hold}'`},
 		{"a usage cost", "usage equals charges", `update usage_records set cost_nanos = 6 where request_id = '{hold}'`},
 		{"a usage cost beside its sum", "sums equal usage records", `update usage_records set cost_nanos = 6 where request_id = '{hold}'`},
-		{"a reading", "sums equal usage records", `update usage_rollups set output_tokens = output_tokens + 1`},
+		{"a reading", "sums equal usage records", `update usage_rollups set meters = add_meters(meters, '{0,0,0,1}')`},
+		{"what calls cost the operator", "sums equal usage records", `update usage_rollups set upstream_cost_nanos = upstream_cost_nanos + 1`},
+		{"how many calls have a cost of the operator", "sums equal usage records", `update usage_records set upstream_cost_nanos = 0
+			where request_id = '{hold}'`},
 		{"a lost sum", "sums equal usage records", `delete from usage_rollups`},
 		{"a sum that costs another", "usage equals charges", `update usage_rollups set cost_nanos = cost_nanos + 1`},
 		{"an overrun", "overruns equal platform loss", `update usage_rollups set overrun_nanos = overrun_nanos + 1`},

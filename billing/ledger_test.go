@@ -52,7 +52,8 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 	want := billing.UsageRecord{
 		RequestID: hold.ID, AccountID: account, KeyID: "key_1", Model: "aurora-small", Provider: "p1", UpstreamModel: "up-1",
 		Style: "chat", RateCardID: "rc_1", EndUser: "ü-user", FinishReason: "stop", ErrorCode: "none", Streamed: true, Estimated: true,
-		Outcome: "client_left", Reason: "client_left", Usage: meter.Counts{1, 2, 3, 4, 5, 6, 7, 8, 9}, Attempts: 2,
+		Outcome: "client_left", Reason: "client_left", Usage: meter.Counts{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, Attempts: 2,
+		ProviderCost: new(9 * app.Cent), UpstreamCost: new(8 * app.Cent), CostCardID: "cost_1", Flags: "unpriced other",
 		StartedAt: time.Date(2026, 11, 21, 4, 5, 6, 789_000, time.UTC), FirstByte: 1234 * time.Microsecond, Duration: 5 * time.Second,
 		Trail: billing.RequestTiming{
 			Door: time.Millisecond, Body: 2 * time.Millisecond, Checked: 3 * time.Millisecond, Admitted: 4 * time.Millisecond,
@@ -62,6 +63,7 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 			},
 		},
 	}
+	want.Terms = meter.Terms{At: want.StartedAt, ServiceTier: "flex", Region: "us", Speed: "fast", Size: "1280x720", Quality: "hd"}
 	if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: 11 * app.Cent, Record: want}); err != nil {
 		t.Fatal(err)
 	}

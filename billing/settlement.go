@@ -33,6 +33,7 @@ const (
 	ReasonClientLeftUnanswered Reason = "client_left_unanswered"
 	ReasonClientLeftWaiting    Reason = "client_left_waiting"
 	ReasonClientLeft           Reason = "client_left"
+	ReasonClientLeftContinued  Reason = "client_left_continued"
 	ReasonClientLeftAtEnd      Reason = "client_left_at_end"
 	ReasonStoppedUnanswered    Reason = "stopped_unanswered"
 	ReasonStopped              Reason = "stopped"

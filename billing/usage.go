@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/lib/pq"
 
 	"umg/app"
 	"umg/app/meter"
@@ -18,6 +21,15 @@ import (
 const (
 	readingMax = 1 << 45 // The limit lets a quarter of a million readings be added up without overflow.
 	firstYear  = 2000    // No call is older than this year.
+	termMax    = 64      // A word of the terms has at most this many bytes.
+)
+
+// These are words of the flags of a record.
+const (
+	// FlagUnpriced marks a call whose provider reported something that no reader or no price knows.
+	FlagUnpriced = "unpriced"
+	// FlagProviderPrice marks a call whose price is the cost that the provider stated, and not that of its rate card.
+	FlagProviderPrice = "provider_price"
 )
 
 // UsageRecord is what one request was and cost. It contains the readings and the version of the rate card, so the cost can be
@@ -33,60 +45,70 @@ type UsageRecord struct {
 	Reason                                string // Reason is the row of the settlement table that decided the cost.
 	TransactionID                         string // TransactionID is filled when a record is read; it is empty without a charge.
 	Usage                                 meter.Counts
-	Terms                                 meter.Terms // Terms are those on which the call was served.
+	Terms                                 meter.Terms // Terms are those on which the call was served, at StartedAt.
 	Cost, Reserved, Overrun               app.Amount
+	ProviderCost                          *app.Amount // ProviderCost is what the provider said that it takes; nil when it did not say.
+	UpstreamCost                          *app.Amount // UpstreamCost is what the call cost the operator; nil when that is not known.
+	CostCardID                            string      // CostCardID is the cost card that UpstreamCost follows from.
+	Flags                                 string      // Flags are words with spaces between them, such as FlagUnpriced.
 	Attempts                              int
 	StartedAt                             time.Time
 	FirstByte, Duration                   time.Duration
 	Trail                                 RequestTiming
 }
 
+// HasFlag reports whether a word is among the flags of the record.
+func (r *UsageRecord) HasFlag(word string) bool {
+	return slices.Contains(strings.Fields(r.Flags), word)
+}
+
 // UsageRow is a usage record as a row of its table. It is read by column and written as JSON.
 type UsageRow struct {
-	RequestID        string    `db:"request_id" json:"request_id"`
-	AccountID        string    `db:"account_id" json:"account_id"`
-	BudgetID         string    `db:"budget_id" json:"budget_id"`
-	ReplicaID        string    `db:"replica_id" json:"replica_id"`
-	Epoch            int64     `db:"epoch" json:"epoch"`
-	KeyID            string    `db:"key_id" json:"key_id"`
-	Model            string    `db:"model" json:"model"`
-	Provider         string    `db:"provider" json:"provider"`
-	UpstreamModel    string    `db:"upstream_model" json:"upstream_model"`
-	Style            string    `db:"style" json:"style"`
-	RateCardID       string    `db:"rate_card_id" json:"rate_card_id"`
-	EndUser          string    `db:"end_user" json:"end_user"`
-	FinishReason     string    `db:"finish_reason" json:"finish_reason"`
-	ErrorCode        string    `db:"error_code" json:"error_code"`
-	Outcome          string    `db:"outcome" json:"outcome"`
-	Reason           string    `db:"reason" json:"reason"`
-	TransactionID    string    `db:"transaction_id" json:"-"`
-	Streamed         bool      `db:"streamed" json:"streamed"`
-	Estimated        bool      `db:"estimated" json:"estimated"`
-	Attempts         int32     `db:"attempts" json:"attempts"`
-	InputTokens      int64     `db:"input_tokens" json:"input_tokens"`
-	CacheReadTokens  int64     `db:"cache_read_tokens" json:"cache_read_tokens"`
-	CacheWriteTokens int64     `db:"cache_write_tokens" json:"cache_write_tokens"`
-	OutputTokens     int64     `db:"output_tokens" json:"output_tokens"`
-	ReasoningTokens  int64     `db:"reasoning_tokens" json:"reasoning_tokens"`
-	Images           int64     `db:"images" json:"images"`
-	Milliseconds     int64     `db:"milliseconds" json:"milliseconds"`
-	Characters       int64     `db:"characters" json:"characters"`
-	Requests         int64     `db:"requests" json:"requests"`
-	Reserved         int64     `db:"reserved_nanos" json:"reserved_nanos"`
-	Cost             int64     `db:"cost_nanos" json:"cost_nanos"`
-	Overrun          int64     `db:"overrun_nanos" json:"overrun_nanos"`
-	StartedAt        time.Time `db:"started_at" json:"started_at"`
-	FirstByteMicros  int64     `db:"first_byte_micros" json:"first_byte_micros"`
-	DurationMicros   int64     `db:"duration_micros" json:"duration_micros"`
-	Trail            string    `db:"trail" json:"trail"` // Journals from before timings were recorded have none.
+	RequestID       string        `db:"request_id" json:"request_id"`
+	AccountID       string        `db:"account_id" json:"account_id"`
+	BudgetID        string        `db:"budget_id" json:"budget_id"`
+	ReplicaID       string        `db:"replica_id" json:"replica_id"`
+	Epoch           int64         `db:"epoch" json:"epoch"`
+	KeyID           string        `db:"key_id" json:"key_id"`
+	Model           string        `db:"model" json:"model"`
+	Provider        string        `db:"provider" json:"provider"`
+	UpstreamModel   string        `db:"upstream_model" json:"upstream_model"`
+	Style           string        `db:"style" json:"style"`
+	RateCardID      string        `db:"rate_card_id" json:"rate_card_id"`
+	EndUser         string        `db:"end_user" json:"end_user"`
+	FinishReason    string        `db:"finish_reason" json:"finish_reason"`
+	ErrorCode       string        `db:"error_code" json:"error_code"`
+	Outcome         string        `db:"outcome" json:"outcome"`
+	Reason          string        `db:"reason" json:"reason"`
+	TransactionID   string        `db:"transaction_id" json:"-"`
+	Streamed        bool          `db:"streamed" json:"streamed"`
+	Estimated       bool          `db:"estimated" json:"estimated"`
+	Attempts        int32         `db:"attempts" json:"attempts"`
+	Meters          pq.Int64Array `db:"meters" json:"meters"` // Meters has no zeros at its end.
+	Terms           string        `db:"terms" json:"terms"`
+	Reserved        int64         `db:"reserved_nanos" json:"reserved_nanos"`
+	Cost            int64         `db:"cost_nanos" json:"cost_nanos"`
+	Overrun         int64         `db:"overrun_nanos" json:"overrun_nanos"`
+	ProviderCost    *int64        `db:"provider_cost_nanos" json:"provider_cost_nanos"`
+	UpstreamCost    *int64        `db:"upstream_cost_nanos" json:"upstream_cost_nanos"`
+	CostCardID      string        `db:"cost_card_id" json:"cost_card_id"`
+	Flags           string        `db:"flags" json:"flags"`
+	StartedAt       time.Time     `db:"started_at" json:"started_at"`
+	FirstByteMicros int64         `db:"first_byte_micros" json:"first_byte_micros"`
+	DurationMicros  int64         `db:"duration_micros" json:"duration_micros"`
+	Trail           string        `db:"trail" json:"trail"` // Journals from before timings were recorded have none.
 }
 
 // UsageColumns are the columns of a UsageRow.
 const UsageColumns = `request_id, account_id, budget_id, replica_id, epoch, key_id, model, provider, upstream_model, style,
-	rate_card_id, end_user, finish_reason, error_code, outcome, reason, transaction_id, streamed, estimated, attempts, input_tokens,
-	cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, images, milliseconds, characters, requests,
-	reserved_nanos, cost_nanos, overrun_nanos, started_at, first_byte_micros, duration_micros,
-	coalesce(trail, '') as trail`
+	rate_card_id, end_user, finish_reason, error_code, outcome, reason, transaction_id, streamed, estimated, attempts, meters, terms,
+	reserved_nanos, cost_nanos, overrun_nanos, provider_cost_nanos, upstream_cost_nanos, coalesce(cost_card_id, '') as cost_card_id,
+	flags, started_at, first_byte_micros, duration_micros, coalesce(trail, '') as trail`
+
+// MeterColumn is the count of one meter in a query for usage records or their sums.
+func MeterColumn(m meter.Meter) string {
+	return fmt.Sprintf("coalesce(meters[%d], 0)", m+1)
+}
 
 // recordBytes is enough for the JSON of nearly every record.
 const recordBytes = 1<<10 + 1<<8
@@ -96,12 +118,12 @@ const recordBytes = 1<<10 + 1<<8
 // free answer. The account pays at most the hold, the platform what the call cost beyond it. It runs with every request, so
 // it avoids reflection.
 func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
-	r := s.Record
-	if r.StartedAt.IsZero() {
-		r.StartedAt = now
+	r, start := &s.Record, s.Record.StartedAt
+	if start.IsZero() {
+		start = now
 	}
 	// The store keeps microseconds, and the record's day must be that of the stored time.
-	start := r.StartedAt.UTC().Truncate(time.Microsecond)
+	start = start.UTC().Truncate(time.Microsecond)
 	held := max(h.Amount, 0)
 	paid := min(max(s.Cost, 0), held)
 	b := append(make([]byte, 0, recordBytes), `{"started_at":"`...)
@@ -123,20 +145,74 @@ func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 		{`,"epoch":`, h.Epoch}, {`,"reserved_nanos":`, int64(held)}, {`,"cost_nanos":`, int64(paid)},
 		{`,"overrun_nanos":`, int64(max(s.Cost, 0) - paid)},
 		{`,"attempts":`, min(count(int64(r.Attempts)), 1<<30)},
-		{`,"input_tokens":`, count(r.Usage[meter.InputTokens])}, {`,"cache_read_tokens":`, count(r.Usage[meter.CacheReadTokens])},
-		{`,"cache_write_tokens":`, count(r.Usage[meter.CacheWriteTokens])}, {`,"output_tokens":`, count(r.Usage[meter.OutputTokens])},
-		{`,"reasoning_tokens":`, count(r.Usage[meter.ReasoningTokens])}, {`,"images":`, count(r.Usage[meter.Images])},
-		{`,"milliseconds":`, count(r.Usage[meter.Seconds])}, {`,"characters":`, count(r.Usage[meter.Characters])}, {`,"requests":`, count(r.Usage[meter.Requests])},
 		{`,"first_byte_micros":`, count(r.FirstByte.Microseconds())}, {`,"duration_micros":`, count(r.Duration.Microseconds())},
 	} {
 		b = strconv.AppendInt(append(b, f.member...), f.number, 10)
 	}
 	b = strconv.AppendBool(append(b, `,"streamed":`...), r.Streamed)
 	b = strconv.AppendBool(append(b, `,"estimated":`...), r.Estimated)
+	b = appendMeters(append(b, `,"meters":`...), &r.Usage)
+	b = appendCosts(b, r)
 	if !r.Trail.isZero() {
 		b = append(r.Trail.append(append(b, `,"trail":"`...)), '"')
 	}
 	return append(b, '}')
+}
+
+// appendMeters writes counts as an array without zeros at its end.
+func appendMeters(b []byte, counts *meter.Counts) []byte {
+	length := len(counts)
+	for length > 0 && counts[length-1] <= 0 {
+		length--
+	}
+	b = append(b, '[')
+	for i := range length {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, count(counts[i]), 10)
+	}
+	return append(b, ']')
+}
+
+// appendCosts writes the members that few records have.
+func appendCosts(b []byte, r *UsageRecord) []byte {
+	for _, f := range [...]struct {
+		member string
+		cost   *app.Amount
+	}{{`,"provider_cost_nanos":`, r.ProviderCost}, {`,"upstream_cost_nanos":`, r.UpstreamCost}} {
+		if f.cost != nil {
+			b = strconv.AppendInt(append(b, f.member...), count(int64(*f.cost)), 10)
+		}
+	}
+	for _, f := range [...]struct{ member, text string }{
+		{`,"terms":`, storedTerms(r.Terms)}, {`,"cost_card_id":`, r.CostCardID}, {`,"flags":`, r.Flags},
+	} {
+		if text := app.MakeStorable(f.text, textBytesMax); text != "" {
+			b = appendText(append(b, f.member...), text)
+		}
+	}
+	return b
+}
+
+// storedTerms writes terms in the format of their column.
+func storedTerms(t meter.Terms) string {
+	if (t == meter.Terms{At: t.At}) {
+		return ""
+	}
+	t.ServiceTier, t.Region, t.Speed = termWord(t.ServiceTier), termWord(t.Region), termWord(t.Speed)
+	t.Size, t.Quality = termWord(t.Size), termWord(t.Quality)
+	return t.String()
+}
+
+// termWord is a word of the terms without the characters that separate words.
+func termWord(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c <= ' ' || c > '~' {
+			return '_'
+		}
+		return c
+	}, s[:min(len(s), termMax)])
 }
 
 // JournaledSettlement is a settlement read back from a journal, with its hold and the replica that held it. Encoding it again gives the
@@ -147,12 +223,38 @@ type JournaledSettlement struct {
 	Settlement Settlement
 }
 
-// DecodeSettlement parses what Encode wrote, which lets recovery settle an interrupted call at its last mark.
+// journaledRow is a settlement of a journal. Those of releases before there was an array of meters have the members beside UsageRow.
+type journaledRow struct {
+	UsageRow
+
+	InputTokens      int64 `json:"input_tokens"`
+	CacheReadTokens  int64 `json:"cache_read_tokens"`
+	CacheWriteTokens int64 `json:"cache_write_tokens"`
+	OutputTokens     int64 `json:"output_tokens"`
+	ReasoningTokens  int64 `json:"reasoning_tokens"`
+	Images           int64 `json:"images"`
+	Milliseconds     int64 `json:"milliseconds"`
+	Characters       int64 `json:"characters"`
+	Requests         int64 `json:"requests"`
+}
+
+func (r *journaledRow) row() UsageRow {
+	if r.Meters == nil {
+		r.Meters = pq.Int64Array{
+			r.InputTokens, r.CacheReadTokens, r.CacheWriteTokens, r.OutputTokens, r.ReasoningTokens, r.Images, r.Milliseconds,
+			r.Characters, r.Requests,
+		}
+	}
+	return r.UsageRow
+}
+
+// DecodeSettlement parses what Encode wrote, in this release or an earlier one, which lets recovery settle an interrupted call at its last mark.
 func DecodeSettlement(data []byte) (JournaledSettlement, error) {
-	var row UsageRow
-	if err := json.Unmarshal(data, &row); err != nil {
+	var read journaledRow
+	if err := json.Unmarshal(data, &read); err != nil {
 		return JournaledSettlement{}, fmt.Errorf("billing: a settlement cannot be read: %w", err)
 	}
+	row := read.row()
 	switch {
 	case row.RequestID == "" || row.AccountID == "":
 		return JournaledSettlement{}, errors.New("billing: a settlement cannot be read: it names no request or no account")
@@ -172,22 +274,21 @@ func DecodeSettlement(data []byte) (JournaledSettlement, error) {
 	}, nil
 }
 
-// Record is the usage record of the row.
+// Record is the usage record of the row. Terms that this release does not know are left out, because a page must not fail for them.
 func (r UsageRow) Record() UsageRecord {
-	return UsageRecord{
+	record := UsageRecord{
 		RequestID: r.RequestID, AccountID: r.AccountID, KeyID: r.KeyID, Model: r.Model, Provider: r.Provider,
 		UpstreamModel: r.UpstreamModel, Style: r.Style, RateCardID: r.RateCardID, EndUser: r.EndUser,
 		FinishReason: r.FinishReason, ErrorCode: r.ErrorCode, Streamed: r.Streamed, Estimated: r.Estimated, Outcome: r.Outcome,
 		Reason: r.Reason, TransactionID: r.TransactionID,
-		Usage: meter.Counts{
-			meter.InputTokens: r.InputTokens, meter.CacheReadTokens: r.CacheReadTokens, meter.CacheWriteTokens: r.CacheWriteTokens,
-			meter.OutputTokens: r.OutputTokens, meter.ReasoningTokens: r.ReasoningTokens, meter.Images: r.Images, meter.Seconds: r.Milliseconds,
-			meter.Characters: r.Characters, meter.Requests: r.Requests,
-		},
 		Cost: app.Amount(r.Cost), Reserved: app.Amount(r.Reserved), Overrun: app.Amount(r.Overrun),
+		ProviderCost: (*app.Amount)(r.ProviderCost), UpstreamCost: (*app.Amount)(r.UpstreamCost), CostCardID: r.CostCardID, Flags: r.Flags,
 		Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(), Trail: parseTiming(r.Trail),
 		FirstByte: time.Duration(r.FirstByteMicros) * time.Microsecond, Duration: time.Duration(r.DurationMicros) * time.Microsecond,
 	}
+	copy(record.Usage[:], r.Meters)
+	record.Terms, _ = meter.ParseTerms(r.Terms, record.StartedAt)
+	return record
 }
 
 // appendText appends a text as JSON. Nearly all texts are plain and need no escaping.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/billing"
 )
 
@@ -19,6 +20,7 @@ func BenchmarkEncode(b *testing.B) {
 		KeyID: "key_01jd0000000000000000000000", Model: "meridian/atlas-small", Provider: "meridian", UpstreamModel: "atlas-small-2",
 		Style: "chat", RateCardID: "rate_01jd0000000000000000000000", EndUser: "user_123", FinishReason: "stop", Outcome: "succeeded",
 		Reason: string(billing.ReasonCompleted), Attempts: 1, StartedAt: now, FirstByte: time.Second, Duration: 2 * time.Second,
+		Usage: meter.Counts{meter.InputTokens: 1_234, meter.CacheReadTokens: 512, meter.OutputTokens: 321, meter.Requests: 1},
 	}}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/views/format"
 	"umg/views/ui"
 )
@@ -113,8 +114,7 @@ const thousand = 3
 // in is the price in the unit that the reader chose. It is exact: what is too fine for an amount is shifted as digits.
 func (p Price) in(unit string) (text, per string) {
 	amount, per := p.Quoted()
-	w, known := MeterWords[p.Meter]
-	if unit != UnitThousand || !known || per != "1M tokens" && per != "1M characters" || w.quantity%max(p.Per, 1) != 0 {
+	if unit != UnitThousand || per != "1M tokens" && per != "1M characters" {
 		return format.Dollars(amount), per
 	}
 	return "$" + shiftedRight(amount, thousand), "1K" + strings.TrimPrefix(per, "1M")
@@ -160,11 +160,11 @@ func (m Model) ShortIn(unit string) string {
 	}
 	var parts []string
 	per := ""
-	for _, meter := range []string{"input_tokens", "output_tokens"} {
-		if p, ok := m.Price(meter); ok {
+	for _, name := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.Price(name); ok {
 			var text string
 			text, per = p.in(unit)
-			parts = append(parts, text+" "+MeterWords[meter].short)
+			parts = append(parts, text+" "+MeterWords[name].short)
 		}
 	}
 	return strings.Join(parts, " · ") + " per " + per
@@ -207,8 +207,8 @@ func (m Model) Status(now time.Time) string {
 
 // Heading is the price that models are chosen by: of a million tokens in, or of the least of whatever else it is priced by.
 func (m Model) Heading() (app.Amount, bool) {
-	for _, meter := range []string{"input_tokens", "output_tokens"} {
-		if p, ok := m.Price(meter); ok {
+	for _, name := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.Price(name); ok {
 			amount, _ := p.Quoted()
 			return amount, true
 		}
@@ -234,6 +234,7 @@ type Model struct {
 	Styles                             []Style // styles in which it answers today
 	Prices                             []Price
 	SizePrices                         []SizePrice
+	Conditions                         []PriceCondition
 	Limits                             Limits
 	Sizes                              []string
 	Seconds                            []int64
@@ -261,11 +262,12 @@ func (p Price) Label() string { return MeterWords[p.Meter].Label }
 
 // Quoted is the price in the quantity that people use for its meter.
 func (p Price) Quoted() (app.Amount, string) {
-	w, known := MeterWords[p.Meter]
-	if !known || p.Per <= 0 || w.quantity%p.Per != 0 {
+	m, err := meter.Parse(p.Meter)
+	if err != nil {
 		return p.Amount, format.Count(p.Per) + " " + strings.ReplaceAll(p.Meter, "_", " ")
 	}
-	return p.Amount * app.Amount(w.quantity/p.Per), w.unit
+	amount, unit := m.Quote(int64(p.Amount), p.Per)
+	return app.Amount(amount), unit
 }
 
 // Unit is the quantity the price is for.
@@ -306,8 +308,15 @@ func (m Model) ByToken() bool {
 
 // bounds are the least and the most that a model costs by anything but tokens, and the unit.
 func (m Model) bounds() (least, most app.Amount, unit string, known bool) {
+	first := ""
+	for _, p := range m.PricesInOrder() {
+		if p.Like == "" && first == "" {
+			first = p.Meter
+		}
+	}
+	// Prices of different meters cannot be compared. The first meter is what the model makes.
 	note := func(p Price) {
-		if p.Like != "" {
+		if p.Like != "" || first != "" && p.Meter != first {
 			return
 		}
 		amount, u := p.Quoted()
@@ -358,9 +367,9 @@ func (m Model) PriceShort() string {
 		return ""
 	}
 	var parts []string
-	for _, meter := range []string{"input_tokens", "output_tokens"} {
-		if p, ok := m.Price(meter); ok {
-			parts = append(parts, p.Text()+" "+MeterWords[meter].short)
+	for _, name := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.Price(name); ok {
+			parts = append(parts, p.Text()+" "+MeterWords[name].short)
 		}
 	}
 	return strings.Join(parts, " · ")

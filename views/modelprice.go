@@ -1,6 +1,12 @@
 package views
 
-import "umg/views/format"
+import (
+	"maps"
+	"strings"
+
+	"umg/app/meter"
+	"umg/views/format"
+)
 
 // ModelState says whether a model can be called.
 type ModelState string
@@ -67,26 +73,62 @@ type SizePrice struct {
 	Price Price
 }
 
-// MeterWords say what a meter counts: its name in a table, its name in a line, and the quantity that people price it by.
-var MeterWords = map[string]struct {
-	Label, short, unit string
-	quantity           int64
-}{
-	"input_tokens":       {"Input", "in", "1M tokens", 1_000_000},
-	"cache_read_tokens":  {"Cached input, read", "cached", "1M tokens", 1_000_000},
-	"cache_write_tokens": {"Cached input, written", "cache write", "1M tokens", 1_000_000},
-	"output_tokens":      {"Output", "out", "1M tokens", 1_000_000},
-	"reasoning_tokens":   {"Reasoning", "reasoning", "1M tokens", 1_000_000},
-	"images":             {"Each image", "", "image", 1},
-	"seconds":            {"Each second", "", "second", 1},
-	"characters":         {"Characters", "", "1M characters", 1_000_000},
-	"requests":           {"Each request", "", "request", 1},
+// MeterWord says what a meter counts: its name in a table, and its name in a line.
+type MeterWord struct{ Label, short string }
+
+// MeterWords are the words of all meters.
+var MeterWords = meterWords()
+
+func meterWords() map[string]MeterWord {
+	words := map[string]MeterWord{}
+	for m := range meter.Count {
+		words[m.String()] = MeterWord{Label: m.Info().Label}
+	}
+	maps.Copy(words, map[string]MeterWord{
+		"input_tokens": {"Input", "in"}, "output_tokens": {"Output", "out"}, "reasoning_tokens": {"Reasoning", "reasoning"},
+		"cache_read_tokens": {"Cached input, read", "cached"}, "cache_write_tokens": {"Cached input, written", "cache write"},
+		"images": {"Each image", ""}, "seconds": {"Each second", ""}, "requests": {"Each request", ""},
+	})
+	return words
 }
 
-// MeterOrder is the order in which prices are read.
-var MeterOrder = []string{
-	"input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
-	"images", "seconds", "characters", "requests",
+// MeterOrder is the order in which prices are read: what goes in, what comes out, other media, and fees.
+var MeterOrder = meterOrder()
+
+func meterOrder() []string {
+	sides := []meter.Side{meter.SideInput, meter.SideOutput, meter.SideMedia, meter.SideFee}
+	var names []string
+	for _, side := range sides {
+		for m := range meter.Count {
+			if m.Info().Side == side {
+				names = append(names, m.String())
+			}
+		}
+	}
+	return names
+}
+
+// PriceCondition is other prices for some calls, in words: which calls, and what they cost.
+type PriceCondition struct{ Calls, Effect string }
+
+// ConditionsNote says for which calls a model has other prices. It is empty for none.
+func (m Model) ConditionsNote() string {
+	words := make([]string, len(m.Conditions))
+	for i, c := range m.Conditions {
+		words[i] = strings.ToLower(c.Calls[:1]) + c.Calls[1:]
+	}
+	return strings.Join(words, "; ")
+}
+
+// ConditionLines are the conditions of a model, one sentence each.
+func (m Model) ConditionLines() []string { return conditionLines(m.Conditions) }
+
+func conditionLines(conditions []PriceCondition) []string {
+	lines := make([]string, len(conditions))
+	for i, c := range conditions {
+		lines[i] = c.Calls + ": " + c.Effect
+	}
+	return lines
 }
 
 // VideoKind is the kind of models that make videos.

@@ -53,11 +53,10 @@ func fill(t *testing.T, db *sqlx.DB, u User) {
 		`insert into webhook_deliveries (id, account_id, event_id, endpoint_id, due_at, created_at, updated_at)
 		select 'whd_' || $1, $1, 'evt_' || $1, 'whe_' || $1, now(), now(), now() where $2 <> ''`,
 		`insert into usage_records (request_id, day, account_id, key_id, model, provider, upstream_model, style, rate_card_id, end_user,
-			finish_reason, error_code, outcome, reason, streamed, estimated, attempts, input_tokens, cache_read_tokens, cache_write_tokens,
-			output_tokens, reasoning_tokens, images, milliseconds, characters, requests, reserved_nanos, cost_nanos, overrun_nanos,
+			finish_reason, error_code, outcome, reason, streamed, estimated, attempts, meters, reserved_nanos, cost_nanos, overrun_nanos,
 			started_at, first_byte_micros, duration_micros, settled_at)
-		select 'req_' || $1, now()::date, $1, '', 'm', 'p', 'm', 'chat', 'c', 'jane', '', '', 'succeeded', '', false, false, 1, 1, 0, 0, 1, 0, 0,
-			0, 0, 1, 0, 0, 0, now(), 0, 0, now() where $2 <> ''`,
+		select 'req_' || $1, now()::date, $1, '', 'm', 'p', 'm', 'chat', 'c', 'jane', '', '', 'succeeded', '', false, false, 1,
+			'{1,0,0,1,0,0,0,0,1}', 0, 0, 0, now(), 0, 0, now() where $2 <> ''`,
 		`insert into payment_accounts (account_id, customer_email, payment_method, auto_enabled)
 		select $1, 'jane@example.com', 'pm_1', true where $2 <> ''`,
 		`insert into idempotency_keys (account_id, key, operation, body_hash, result_id, created_at, claimed_until)

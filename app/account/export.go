@@ -14,7 +14,9 @@ import (
 
 	"umg/app"
 	"umg/app/audit"
+	"umg/app/meter"
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 // Limits of an export.
@@ -89,9 +91,27 @@ var chapters = []exportTable{
 		columns: "id, at, actor, actor_id, actor_name, action, object_id, object_name, changes, ip, agent, request_id"},
 	{name: "requests", table: "usage_records t", keys: []string{"started_at", "request_id"}, types: []string{"timestamptz", "text"},
 		columns: `request_id, started_at, key_id, model, style, end_user, finish_reason, error_code, outcome, reason, streamed, estimated,
-			input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, images, milliseconds, characters,
-			cost_nanos, duration_micros`},
+			` + meterColumns + `, terms, cost_nanos, duration_micros`},
 }
+
+// meterColumns are the counts of a usage record: the first meters with a column each, and the others by name, without zeros.
+var meterColumns = func() string {
+	var columns, further []string
+	for m := range meter.Count {
+		switch {
+		case m == meter.Requests: // The list has a row for each request.
+		case m == meter.Seconds:
+			columns = append(columns, billing.MeterColumn(m)+" as milliseconds")
+		case m < meter.FirstFurther:
+			columns = append(columns, billing.MeterColumn(m)+" as "+m.String())
+		default:
+			further = append(further, fmt.Sprintf("(%d, '%s', %d.0)", m+1, m, m.Info().Unit.Scale()))
+		}
+	}
+	return strings.Join(columns, ", ") + `, (select coalesce(json_object_agg(m.name, trim_scale(c.n / m.scale) order by m.place), '{}')
+		from unnest(meters) with ordinality c (n, place) join (values ` + strings.Join(further, ", ") + `) m (place, name, scale)
+		on m.place = c.place where c.n <> 0) as meters`
+}()
 
 // Export is everything about an account as one JSON document, read while it is written.
 type Export struct {

@@ -196,8 +196,9 @@ const everyCall = `
   translation leaves them out. They never steer the gateway.
 - Answers carry x-request-id, and x-ratelimit-limit-…, x-ratelimit-remaining-… and x-ratelimit-reset-… for requests
   and tokens.
-- What providers do beside answering, at prices of their own, is not offered: tools that they run, other service tiers, longer
-  caches, files and answers that they keep. It is left out where the request makes sense without it, and refused where not.
+- What providers do beside answering, at prices of their own, is offered only where a table below says so: tools that they run,
+  other service tiers, longer caches, files and answers that they keep. The rest is left out where the request makes sense without
+  it, and refused where not.
 - What was left out of a request or changed in it, for one of these reasons or because it was translated, is listed in
   x-gateway-dropped.
 - retry-after says when another try makes sense, x-should-retry: false that none does, and x-error-code names the error.
@@ -209,13 +210,8 @@ func guideFacts(m *catalog.Model, text *bytes.Buffer) {
 	if m.ContextTokens > 0 {
 		fmt.Fprintf(text, "- Context: %d tokens; longest answer: %d tokens\n", m.ContextTokens, m.MaxOutputTokens)
 	}
-	for _, rate := range m.RateCard.Rates {
-		price, unit := catalog.PriceOf(rate), strings.ReplaceAll(rate.Meter.String(), "_", " ")
-		per := strconv.FormatInt(price.Per, 10) + " " + unit
-		if price.Per == 1 {
-			per = strings.TrimSuffix(unit, "s")
-		}
-		fmt.Fprintf(text, "- Price: $%s per %s\n", price.Amount, per)
+	for _, line := range m.PriceLines() {
+		fmt.Fprintf(text, "- Price: %s\n", line)
 	}
 	var limits []string
 	for _, l := range []struct {
@@ -298,7 +294,7 @@ func (w *writer) writeStyle(text *bytes.Buffer, m *catalog.Model, style llm.Styl
 	fmt.Fprintf(text, "\n### Answers: %s\n\n```json\n%s\n```\n\n", style, w.example(of.Get("answer"), m).AppendTo(nil))
 	fmt.Fprintf(text, "%s\n\n```\n%s```\n", of.GetString("stream"), w.frames(m, style))
 	writeLosses(m, text, style, losses)
-	w.writeExtras(text, style)
+	w.writeExtras(text, m, style)
 	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, of.GetString("errors"))
 	writeFaultTable(text, w.faultExamples(style, faults))
 }

@@ -50,7 +50,7 @@ func TestTheGuideSaysWhatAModelIs(t *testing.T) {
 	m, _ := s.Model("meridian/atlas-large")
 	guide := string(m.Markdown())
 	for _, want := range []string{
-		"# Atlas Large\n", "`meridian/atlas-large`", "$2.5 per 1000000 input tokens", "60 requests a minute", "200000 tokens a minute",
+		"# Atlas Large\n", "`meridian/atlas-large`", "- Price: input $2.50 per 1M tokens\n", "60 requests a minute", "200000 tokens a minute",
 		"5000 requests a day", "Context: 256000 tokens; longest answer: 32000 tokens", ContractVersion(m.Model), "POST /v1/chat/completions", "POST /v1/messages",
 		"POST /v1/responses", "POST /vendorc/native", "Also at `/anthropic/v1/messages`",
 		"`/v1beta/models/{model}:generateContent`, `/v1beta/models/{model}:streamGenerateContent`", "at most 32000",

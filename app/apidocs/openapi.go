@@ -39,6 +39,9 @@ func (w *writer) writeOpenAPI(m *catalog.Model) []byte {
 	if fallback := fallbackText(m); fallback != "" {
 		description += " " + fallback
 	}
+	if lines := m.PriceLines(); len(lines) > 0 {
+		description += " Prices: " + strings.Join(lines, "; ") + "."
+	}
 	doc := jsontree.Object(
 		"openapi", "3.1.0",
 		"info", jsontree.Object("title", m.Name, "version", ContractVersion(m), "description", description),
@@ -119,9 +122,17 @@ func (w *writer) operation(m *catalog.Model, style llm.Style) *jsontree.Value {
 	if losses := w.losses(m, style); len(losses) > 0 {
 		op.Set("x-translation", translation(m, losses))
 	}
-	if rows := w.extras(style); len(rows) > 0 {
+	offered, others := w.extras(m, style)
+	if len(offered) > 0 {
+		prices := jsontree.Object()
+		for _, row := range offered {
+			prices.Set(row.Field, jsontree.Text(priceOfExtra(&row)))
+		}
+		op.Set("x-offered", prices)
+	}
+	if len(others) > 0 {
 		fates := jsontree.Object()
-		for _, row := range rows {
+		for _, row := range others {
 			fates.Set(row.Field, jsontree.Text(row.Fate))
 		}
 		op.Set("x-not-offered", fates)

@@ -21,7 +21,7 @@ func TestTheGuideOfAVideoModelTellsEveryOperation(t *testing.T) {
 	for _, want := range []string{
 		"\n## POST /v1/videos\n", "\n## GET /v1/videos\n", "\n## GET /v1/videos/{video_id}\n", "\n## GET /v1/videos/{video_id}/content\n",
 		"\n## POST /v1/videos/{video_id}/remix\n", "\n## DELETE /v1/videos/{video_id}\n", "\n## Events\n", "\n## Guardrails\n", "\n## Errors\n",
-		"`/v1/vendora/videos`", "`/v1/openai/videos`", "Price: $0.3 per second", "| 1920x1080 | $0.7 | $2.8 | $5.6 | $8.4 | $11.2 | $14 |",
+		"`/v1/vendora/videos`", "`/v1/openai/videos`", "Price: $0.30 per second", "| 1920x1080 | $0.7 | $2.8 | $5.6 | $8.4 | $11.2 | $14 |",
 		"Sizes: 720x1280, 1280x720, 1024x1792, 1792x1024, 1080x1920, 1920x1080; seconds: 4, 8, 12, 16, 20", "5 requests a minute, 40 jobs a day, 2 jobs at once",
 		`"cost_max":1.2,"cost":1.2,"rate_card":"`, `"usage":{"cost":1.2,"currency":"USD"}`, "`Idempotency-Key`", "`X-Dry-Run`", "multipart/form-data", "`variant`", "default `20`", "input_reference=@first-frame.png",
 		"video.completed", "video.failed", "`content_policy_violation`", "`video_expired`", "`variant_unavailable`", "`video_not_found`", "`video_not_ready`",

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
+	"strings"
 
 	"github.com/jmoiron/sqlx"
 	"gopkg.in/yaml.v3"
@@ -28,8 +28,18 @@ func ApplyAs(ctx context.Context, db *sqlx.DB, f File, d HistoryAction) error {
 	if all := Check(f); len(all) > 0 {
 		return fmt.Errorf("catalog: the file has problems:\n%w", errors.Join(all...))
 	}
+	if lines := BelowCost(f); len(lines) > 0 && !d.BelowCost {
+		return fmt.Errorf("%w:\n%s", ErrBelowCost, strings.Join(lines, "\n"))
+	}
+	f, err := f.withMarkups()
+	if err != nil {
+		return err
+	}
 	return replace(ctx, db, d, func(File, bool) (File, error) { return f, nil })
 }
+
+// ErrBelowCost means that a price is below the cost of a route, which HistoryAction.BelowCost allows.
+var ErrBelowCost = errors.New("catalog: prices are below cost")
 
 // equal compares canonical forms, up to the first difference.
 func equal(a, b File) (bool, error) {
@@ -72,11 +82,19 @@ func write(ctx context.Context, tx *sqlx.Tx, f, old File) error {
 		before[old.Models[i].ID] = &old.Models[i]
 	}
 	var repriced []*FileModel
+	costs := newCosts{}
 	for i := range f.Models {
 		m := &f.Models[i]
 		known := before[m.ID]
-		if known == nil || !maps.Equal(known.Rates, m.Rates) || !maps.EqualFunc(known.SizeRates, m.SizeRates, maps.Equal[Rates]) {
+		same, err := known.hasPricesOf(m)
+		if err != nil {
+			return err
+		}
+		if !same {
 			repriced = append(repriced, m)
+		}
+		if err := costs.add(m, known); err != nil {
+			return err
 		}
 	}
 	if err := writeProviders(ctx, tx, f.Providers); err != nil {
@@ -86,6 +104,9 @@ func write(ctx context.Context, tx *sqlx.Tx, f, old File) error {
 		return err
 	}
 	if err := writeRates(ctx, tx, repriced); err != nil {
+		return err
+	}
+	if err := costs.write(ctx, tx); err != nil {
 		return err
 	}
 	availability := make(map[string]Availability, len(f.Models))
@@ -164,8 +185,9 @@ func writeModels(ctx context.Context, q postgres.Queryer, all []FileModel) error
 // writeRates adds a version to the rate card of each model, or takes the card away from a model that has no prices.
 func writeRates(ctx context.Context, q postgres.Queryer, models []*FileModel) error {
 	type card struct {
-		Model string       `json:"model"`
-		Rates []storedRate `json:"rates"`
+		Model      string          `json:"model"`
+		Rates      []storedRate    `json:"rates"`
+		Conditions []FileCondition `json:"conditions"`
 	}
 	priced, free := []card{}, []string{}
 	for _, m := range models {
@@ -177,7 +199,7 @@ func writeRates(ctx context.Context, q postgres.Queryer, models []*FileModel) er
 			free = append(free, m.ID)
 			continue
 		}
-		priced = append(priced, card{m.ID, rates})
+		priced = append(priced, card{m.ID, rates, append([]FileCondition{}, m.Conditions...)})
 	}
 	if err := exec(ctx, q, "remove rates", `
 		update models set rate_version = null where id in (select jsonb_array_elements_text($1::jsonb))`, asJSON{free}); err != nil {
@@ -185,8 +207,9 @@ func writeRates(ctx context.Context, q postgres.Queryer, models []*FileModel) er
 	}
 	return exec(ctx, q, "write rates", `
 		with card as (
-			insert into rate_cards (model_id, version, rates)
-			select e ->> 'model', coalesce((select max(r.version) from rate_cards r where r.model_id = e ->> 'model'), 0) + 1, e -> 'rates'
+			insert into rate_cards (model_id, version, rates, conditions)
+			select e ->> 'model', coalesce((select max(r.version) from rate_cards r where r.model_id = e ->> 'model'), 0) + 1,
+				e -> 'rates', e -> 'conditions'
 			from jsonb_array_elements($1::jsonb) e
 			returning model_id, version)
 		update models set rate_version = card.version from card where id = card.model_id`, asJSON{priced})

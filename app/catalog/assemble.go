@@ -39,6 +39,9 @@ const (
 	keywordElse = "x-else"
 	// keywordThinking keeps a property or branch when the model takes this form of thinking.
 	keywordThinking = "x-thinking"
+	// keywordExtra is the place of an extra, and keywordExtraNone describes what becomes of it when the model offers none there.
+	keywordExtra     = "x-extra"
+	keywordExtraNone = "x-extra-none"
 )
 
 //go:embed contracts/*.json
@@ -101,6 +104,8 @@ type contractParams struct {
 	assets int64
 	// style is the style of the contract.
 	style llm.Style
+	// offered are the rows of the table of extras that the model offers in the style.
+	offered llm.ExtraSet
 	// upstream lists the styles of the model's providers. An empty list means that providers can carry everything.
 	upstream []llm.Style
 	// traits returns what a style can express; nil means everything.
@@ -133,7 +138,8 @@ func assemble(base *jsontree.Value, t contractParams, extras []Extra) (*jsontree
 	if err := t.fit(doc); err != nil {
 		return nil, err
 	}
-	refuseExtras(doc, extras)
+	t.describeExtras(doc, extras)
+	t.refuseExtras(doc, extras)
 	prune(doc)
 	if doc.GetString(keywordNames) != "" {
 		doc.Delete(keywordNames)

@@ -1,17 +1,25 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
 
-// Diff lists the changes that applying next over old makes, one line each: + for an addition, - for a removal, ~ for a change.
+// Diff lists the changes that applying next over old makes, one line each: + for an addition, - for a removal, ~ for a change. The
+// prices that markups make are among them.
 func Diff(old, next File) ([]string, error) {
 	var lines []string
+	old, errOld := old.withMarkups()
+	next, errNext := next.withMarkups()
+	if err := errors.Join(errOld, errNext); err != nil {
+		return nil, err
+	}
 	settings, err := changes("", fileAliases{old.Aliases}, fileAliases{next.Aliases})
 	if err != nil {
 		return nil, err
@@ -138,14 +146,13 @@ func leaves(entry any) (values map[string]string, order []string, err error) {
 				visit(strings.TrimPrefix(path+"."+n.Content[i].Value, "."), n.Content[i+1])
 			}
 		case n.Kind == yaml.SequenceNode && len(n.Content) > 0 && n.Content[0].Kind == yaml.MappingNode:
-			for _, route := range n.Content {
-				var words []string
-				for i := 0; i < len(route.Content); i += 2 {
-					if slices.Contains([]string{"provider", "model", "style"}, route.Content[i].Value) {
-						words = append(words, route.Content[i+1].Value)
-					}
+			names := map[string]int{}
+			for _, entry := range n.Content {
+				name := entryName(entry)
+				if names[name]++; names[name] > 1 { // Two entries with one name must not count as one.
+					name += " " + strconv.Itoa(names[name])
 				}
-				visit(path+"["+strings.Join(words, " ")+"]", route)
+				visit(path+"["+name+"]", entry)
 			}
 		case n.Kind == yaml.SequenceNode:
 			var words []string
@@ -159,4 +166,38 @@ func leaves(entry any) (values map[string]string, order []string, err error) {
 	}
 	visit("", &n)
 	return values, order, nil
+}
+
+// entryFields are the members that tell the entries of a list apart: those of a route, and those of a condition.
+var entryFields = []string{
+	"provider", "model", "style",
+	"prompt_over", "each_over", "service_tier", "region", "speed", "size", "quality", "hours", "days",
+}
+
+// entryName names an entry of a list in a path, without spaces where it is a condition, because a path of a change ends with a space.
+func entryName(entry *yaml.Node) string {
+	var words []string
+	isRoute := false
+	for i := 0; i < len(entry.Content); i += 2 {
+		name, value := entry.Content[i].Value, entry.Content[i+1]
+		if !slices.Contains(entryFields, name) {
+			continue
+		}
+		if isRoute = isRoute || name == "provider"; isRoute {
+			words = append(words, value.Value)
+			continue
+		}
+		text := value.Value
+		for j, item := range value.Content {
+			if j > 0 {
+				text += "+"
+			}
+			text += item.Value
+		}
+		words = append(words, name+"="+text)
+	}
+	if isRoute {
+		return strings.Join(words, " ")
+	}
+	return strings.Join(words, ",")
 }

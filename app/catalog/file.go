@@ -21,6 +21,9 @@ type File struct {
 	Aliases   Aliases        `yaml:"aliases,omitempty"`
 	Providers []FileProvider `yaml:"providers"`
 	Models    []FileModel    `yaml:"models"`
+
+	// source is the text from which the file was parsed. Check finds the lines of problems in it.
+	source []byte
 }
 
 // Aliases are other spellings under which the API answers, so that unmodified clients work.
@@ -59,6 +62,12 @@ type FileProvider struct {
 	Timeouts FileTimeouts         `yaml:"timeouts,omitempty" json:"timeouts,omitzero"`
 	Limits   ProviderLimits       `yaml:"limits,omitempty" json:"limits,omitzero"`
 	Assets   FileAssets           `yaml:"assets,omitempty" json:"assets,omitzero"`
+	// Usage is the reader of the usage in its answers. The default is the reader of the style.
+	Usage string `yaml:"usage,omitempty" json:"usage,omitempty"`
+	// AfterCancel is what the provider does when the gateway cancels a request. The default is unknown.
+	AfterCancel AfterCancel `yaml:"after_cancel,omitempty" json:"after_cancel,omitempty"`
+	// ProviderCost is what a cost means that the provider states in its answers. The default is compare.
+	ProviderCost ProviderCost `yaml:"provider_cost,omitempty" json:"provider_cost,omitempty"`
 }
 
 // FileAssets marks a provider that keeps material assets. The first such provider of a file registers new ones.
@@ -150,6 +159,10 @@ type FileModel struct {
 	Availability Availability `yaml:"availability" json:"-"`
 	Paused       bool         `yaml:"paused,omitempty" json:"-"`
 	Rates        Rates        `yaml:"rates,omitempty" json:"-"`
+	// Conditions are other prices for some calls, in this order.
+	Conditions []FileCondition `yaml:"conditions,omitempty" json:"-"`
+	// Markup makes the prices from the cost of the first route, in place of Rates and Conditions. A file in force has both.
+	Markup Factor `yaml:"markup,omitempty" json:"markup,omitempty"`
 	// SizeRates are rates that differ by output size.
 	SizeRates map[string]Rates `yaml:"size_rates,omitempty" json:"-"`
 	Announced *FileAnnounced   `yaml:"announced,omitempty" json:"announced,omitempty"`
@@ -165,6 +178,14 @@ type FileRoute struct {
 	Order    int          `yaml:"order" json:"order"`
 	Weight   int          `yaml:"weight" json:"weight"`
 	Timeouts FileTimeouts `yaml:"timeouts,omitempty" json:"timeouts,omitzero"`
+	// Cost is what the provider charges the operator for calls of the route; nil when that is unknown.
+	Cost *FileCost `yaml:"cost,omitempty" json:"-"`
+}
+
+// FileCost is the prices of a provider, in the form of those of a model.
+type FileCost struct {
+	Rates      Rates           `yaml:"rates" json:"rates"`
+	Conditions []FileCondition `yaml:"conditions,omitempty" json:"conditions,omitempty"`
 }
 
 // Kind is what a model makes.
@@ -247,14 +268,14 @@ func (d *Date) UnmarshalYAML(v *yaml.Node) error {
 // ParseFile reads a catalog file. Unknown fields are errors. Defaults are written out, so that an omitted field reads the same as its
 // default.
 func ParseFile(raw []byte) (File, error) {
-	var f File
+	f := File{source: raw}
 	if len(raw) > fileBytesMax {
-		return f, fmt.Errorf("catalog: a file of %d bytes is larger than %d", len(raw), fileBytesMax)
+		return File{}, fmt.Errorf("catalog: a file of %d bytes is larger than %d", len(raw), fileBytesMax)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
 	dec.KnownFields(true)
 	if err := dec.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return File{}, fmt.Errorf("catalog: %w", err)
+		return File{}, fmt.Errorf("catalog: %w", nameFields(raw, err))
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return File{}, errors.New("catalog: the file holds more than one document")

@@ -57,10 +57,18 @@ type FileError struct {
 	// Path is the path in the file, such as models[3].routes[0].provider.
 	Path string
 	Text string
+	// Line is where the path is in the text of the file; zero when the file has no text.
+	Line int
 }
 
 // Error is the problem in one line.
-func (p FileError) Error() string { return p.Path + ": " + p.Text }
+func (p FileError) Error() string {
+	text := p.Path + ": " + p.Text
+	if p.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", p.Line, text)
+	}
+	return text
+}
 
 // problems collects the problems of the fields below one path.
 type problems struct {
@@ -96,6 +104,14 @@ func (p problems) oneOf(field, word string, known []string) {
 
 // Check lists all problems of a file in its order. It returns nil when the file can be applied.
 func Check(f File) []error {
+	all := check(f)
+	if len(all) > 0 {
+		f.addLines(all)
+	}
+	return all
+}
+
+func check(f File) []error {
 	var all []error
 	p := problems{all: &all}
 	contracts, err := newContractCheck()
@@ -126,6 +142,8 @@ func Check(f File) []error {
 		seen[m.ID] = true
 		m.check(at)
 		m.checkRoutes(at, providers)
+		m.checkMarkup(at)
+		m.checkRequiredPrices(at, providers)
 		m.checkAssets(at, providers)
 		contracts.check(at, m)
 	}
@@ -200,6 +218,7 @@ func (v *FileProvider) check(p problems) {
 		p.addf("assets.group", "%q must begin with a letter or digit and hold only letters, digits, dots, hyphens and underscores, at most 63",
 			v.Assets.Group)
 	}
+	v.checkUsage(p)
 	v.Timeouts.check(p.at("timeouts"))
 	v.Breaker.check(p.at("breaker"))
 	checkLimit(p.at("limits"), "concurrency", v.Limits.Concurrency)

@@ -40,7 +40,7 @@ func addStyleSchema(t, base *jsontree.Value) {
 func dropAssemblyKeywords(t *jsontree.Value) {
 	for _, word := range []string{
 		keywordParameter, keywordInput, keywordElse, keywordMaximum, jsonschema.KeywordHint,
-		keywordThinking, keywordFeature, keywordSameStyle, keywordURL, keywordMedia,
+		keywordThinking, keywordFeature, keywordSameStyle, keywordURL, keywordMedia, keywordExtra, keywordExtraNone,
 	} {
 		t.Delete(word)
 	}

@@ -26,6 +26,8 @@ type HistoryAction struct {
 	// By is a person and their machine. It is empty for the gateway itself.
 	By   string
 	Note string
+	// BelowCost allows prices below the cost of a route.
+	BelowCost bool
 }
 
 // Version is one catalog that was put in force.
@@ -153,7 +155,7 @@ func writeHistory(ctx context.Context, tx *sqlx.Tx, d HistoryAction, next File, 
 		}
 		changes = asJSON{append([]string{}, lines...)}
 	}
-	file, err := next.Bytes()
+	file, err := next.withoutMarkupPrices().Bytes()
 	if err != nil {
 		return err
 	}
@@ -177,7 +179,7 @@ func writeFirstVersion(ctx context.Context, q postgres.Queryer, old stored) erro
 		// Printing a large catalog takes longer than this query.
 		return nil
 	}
-	file, err := old.file.Bytes()
+	file, err := old.file.withoutMarkupPrices().Bytes()
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,9 @@ type listEntry struct {
 	Protocols           []llm.Style       `json:"protocols"`
 	Pricing             map[string]string `json:"pricing"`
 	PricingSKUs         map[string]string `json:"pricing_skus,omitempty"`
+	// Prices and PriceConditions are extensions: the whole price list, with units and words.
+	Prices          []listedPrice     `json:"prices"`
+	PriceConditions []listedCondition `json:"price_conditions,omitempty"`
 	SupportedParameters []string          `json:"supported_parameters"`
 	SupportedSizes      []string          `json:"supported_sizes,omitempty"`
 	SupportedSeconds    []int64           `json:"supported_seconds,omitempty"`
@@ -83,6 +86,7 @@ type topProvider struct {
 var pricingNames = []struct{ meter, word string }{
 	{"input_tokens", "prompt"}, {"output_tokens", "completion"}, {"cache_read_tokens", "input_cache_read"},
 	{"cache_write_tokens", "input_cache_write"}, {"reasoning_tokens", "internal_reasoning"}, {"requests", "request"},
+	{"web_searches", "web_search"},
 }
 
 var skuNames = []struct{ meter, word string }{
@@ -103,6 +107,7 @@ func (m *Model) render() []byte {
 			Modality: strings.Join(m.InputModalities, "+") + "->" + strings.Join(m.OutputModalities, "+"),
 		},
 		Capabilities: m.Capabilities, Protocols: append([]llm.Style{}, m.served...), Pricing: m.pricing(), PricingSKUs: m.pricingSKUs(),
+		Prices: m.listedPrices(), PriceConditions: m.listedConditions(),
 		SupportedParameters: m.supportedParameters(), SupportedSizes: m.Sizes, SupportedSeconds: m.Seconds, MaxAssets: m.AssetsMax,
 		TopProvider: topProvider{ContextLength: orNull(m.ContextTokens), MaxCompletionTokens: orNull(m.MaxOutputTokens)},
 		RateLimits:  m.rateLimits(), DeprecationDate: formatted(m.DeprecatedAt, time.DateOnly),

@@ -84,6 +84,7 @@ type prepared struct {
 	lifecycle []Header
 	served    []llm.Style
 	contracts map[llm.Style]*Contract
+	extras    map[llm.Style]llm.ExtraSet
 	// video and remix are the contracts of POST /v1/videos and POST /v1/videos/{id}/remix; nil for models that make no videos.
 	video, remix *Contract
 	// entry is the model in the list of models, as JSON.
@@ -113,12 +114,12 @@ func (m *Model) CardFor(size string) billing.RateCard {
 // ListEntry is the model as GET /v1/models shows it, a JSON object. The caller must not change it.
 func (m *Model) ListEntry() []byte { return m.entry }
 
-// price makes the rate cards. All sizes carry the id of the one version they belong to.
-func (m *Model) price(id string) (err error) {
+// price makes the rate cards. All sizes carry the id of the one version they belong to. A model with prices of sizes has no conditions.
+func (m *Model) price(id string, conditions []FileCondition) (err error) {
 	if len(m.Prices) == 0 {
 		return nil
 	}
-	if m.RateCard, err = m.Prices.card(id); err != nil {
+	if m.RateCard, err = newCard(id, m.Prices, conditions); err != nil {
 		return err
 	}
 	m.SizeRateCards = map[string]billing.RateCard{}

@@ -110,36 +110,42 @@ func (m *FileModel) checkSizes(p problems) {
 
 func (m *FileModel) checkRates(p problems) {
 	switch {
+	case m.Markup > 0:
+		if len(m.Rates) > 0 || len(m.SizeRates) > 0 || len(m.Conditions) > 0 {
+			p.addf("markup", "the prices come from the cost of the first route, so leave out rates, size_rates and conditions")
+		}
+		return
 	case len(m.Rates) == 0 && m.Availability == Available:
 		p.addf("rates", "a model without rates cannot be available")
 	case len(m.Rates) == 0:
 	default:
-		card := checkCard(p, "rates", m.Rates)
-		m.checkMeters(p, card)
+		m.checkMeters(p, checkCard(p, "rates", m.Rates, "conditions", m.Conditions))
 	}
-	for _, size := range sortedKeys(m.SizeRates) {
-		if !slices.Contains(m.Sizes, size) {
-			p.addf("size_rates."+size, "is not one of the model's sizes")
-		}
-		checkCard(p, "size_rates."+size, m.SizeRates[size])
+	if len(m.Conditions) > 0 && len(m.Rates) == 0 {
+		p.addf("conditions", "are other prices for some calls, so all others need rates too")
 	}
-	if len(m.SizeRates) > 0 && len(m.Rates) == 0 {
-		p.addf("rates", "sizes have rates, so all others need one too")
-	}
+	m.checkSizeRates(p, "", m.Rates, m.SizeRates, m.Conditions)
 }
 
-func checkCard(p problems, field string, rates Rates) billing.RateCard {
-	for _, name := range sortedKeys(rates) {
-		if _, err := meter.Parse(name); err != nil {
-			p.addf(field, "%v", err)
-			return billing.RateCard{}
+// checkSizeRates adds the problems of the prices of sizes, which are beside other prices at a path.
+func (m *FileModel) checkSizeRates(p problems, path string, rates Rates, sizeRates map[string]Rates, conditions []FileCondition) {
+	for _, size := range sortedKeys(sizeRates) {
+		field := path + "size_rates." + size
+		if !slices.Contains(m.Sizes, size) {
+			p.addf(field, "is not one of the model's sizes")
 		}
+		checkCard(p, field, sizeRates[size], "", nil)
 	}
-	card, err := rates.card("")
-	if err != nil {
-		p.addf(field, "%v", err)
+	if len(sizeRates) > 0 && len(rates) == 0 {
+		p.addf(path+"rates", "sizes have rates, so all others need one too")
 	}
-	return card
+	switch {
+	case len(conditions) == 0:
+	case m.Kind == KindVideo:
+		p.addf(path+"conditions", "videos have no conditions; write size_rates for sizes with prices of their own")
+	case len(sizeRates) > 0:
+		p.addf(path+"conditions", "cannot be combined with size_rates; write conditions with a size in their place")
+	}
 }
 
 // checkMeters adds a problem unless the card has prices for all meters of one way in which the kind of model can be charged.
@@ -210,6 +216,9 @@ func (m *FileModel) checkRoutes(p problems, providers map[string]*FileProvider) 
 			at.addf("weight", "%d is not between 1 and 1000", r.Weight)
 		}
 		r.Timeouts.check(at.at("timeouts"))
+		if r.Cost != nil {
+			checkCard(at, "cost.rates", r.Cost.Rates, "cost.conditions", r.Cost.Conditions)
+		}
 		if id := r.id(m.ID); seen[id] {
 			at.addf("", "this provider, model and style are there twice")
 		} else {

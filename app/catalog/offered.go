@@ -97,14 +97,14 @@ func (t contractParams) carriesMedia(f llm.Feature) bool {
 	})
 }
 
-// refuseExtras restricts the members that ask for extras, which the gateway offers for no model. They may only have values that ask for
-// nothing.
-func refuseExtras(doc *jsontree.Value, rows []Extra) {
+// refuseExtras restricts the members that ask for extras which the model does not offer. They may only have values that ask for nothing
+// else.
+func (t contractParams) refuseExtras(doc *jsontree.Value, rows []Extra) {
 	for _, row := range rows {
 		if !row.Refused || strings.Contains(row.At, "*") {
 			continue
 		}
-		rest := neutralSchema(row)
+		rest := neutralSchema(row, t.wordsAt(row.At, rows), offerableAt(row.At, rows))
 		steps := strings.Split(strings.ReplaceAll(row.At, "[]", ".[]"), ".")
 		last := steps[len(steps)-1]
 		if rest == nil || last == "[]" {
@@ -122,9 +122,68 @@ func refuseExtras(doc *jsontree.Value, rows []Extra) {
 	}
 }
 
-// neutralSchema returns the schema of a refused member; nil when its values are patterns, which the fragment must express.
-func neutralSchema(row Extra) *jsontree.Value {
+// wordsAt returns the values or types that the model offers at a place. A place that ends with a star has the words of the members below
+// it.
+func (t contractParams) wordsAt(place string, rows []Extra) (words []string) {
+	above, isAbove := strings.CutSuffix(place, "*")
+	for i := range rows {
+		member, below := strings.CutPrefix(rows[i].At, above)
+		if !t.offered.Has(i) || !isAbove && rows[i].At != place || isAbove && (!below || strings.Contains(member, ".")) {
+			continue
+		}
+		for _, word := range rows[i].Words {
+			if !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+	}
+	return words
+}
+
+// offerableAt reports whether some model can offer an extra at a place.
+func offerableAt(place string, rows []Extra) bool {
+	return slices.ContainsFunc(rows, func(x Extra) bool { return x.At == place && x.Offerable() })
+}
+
+// describeExtras describes in a schema and everything inside it what the model offers beside answering, and adds it to lists of values.
+func (t contractParams) describeExtras(s *jsontree.Value, rows []Extra) {
+	if place := s.GetString(keywordExtra); place != "" {
+		words, text := t.wordsAt(place, rows), s.GetString(keywordExtraNone)
+		if len(words) > 0 {
+			text = "This model offers " + strings.Join(words, ", ") + ", at its prices; other values are treated as not offered."
+			addWords(s.Get("enum"), words)
+		}
+		s.Delete(keywordExtra)
+		s.Delete(keywordExtraNone)
+		if text = strings.TrimSpace(s.GetString("description") + " " + text); text != "" {
+			s.Set("description", jsontree.Text(text))
+		}
+	}
+	for _, item := range s.Items {
+		t.describeExtras(item, rows)
+	}
+}
+
+// addWords adds words that are no patterns to the values of an enum.
+func addWords(enum *jsontree.Value, words []string) {
+	if enum == nil {
+		return
+	}
+	for _, word := range words {
+		has := slices.ContainsFunc(enum.Items, func(v *jsontree.Value) bool { return v.Kind == jsontext.KindString && v.Text == word })
+		if !has && !strings.Contains(word, "#") {
+			enum.Items = append(enum.Items, jsontree.Text(word))
+		}
+	}
+}
+
+// neutralSchema returns the schema of a refused member, with the words that the model offers; nil when its values are patterns, which the
+// fragment must express.
+func neutralSchema(row Extra, words []string, offerable bool) *jsontree.Value {
 	literals := jsontree.Array()
+	for _, word := range words {
+		literals.Items = append(literals.Items, jsontree.Text(word))
+	}
 	rest := jsontree.Object()
 	for _, free := range row.Free {
 		switch {
@@ -156,12 +215,21 @@ func neutralSchema(row Extra) *jsontree.Value {
 	case !hasShape:
 		rest = jsontree.Object("type", "null")
 	}
+	advice := cmp.Or(row.Advice, "Leave it out.")
+	if len(words) > 0 {
+		rest.Set("description", jsontree.Text("This model offers "+strings.Join(words, ", ")+", at its prices. Any other "+row.What+" is refused."))
+		return rest
+	}
 	rest.Set(jsonschema.KeywordUnsupported, jsontree.Text(jsonschema.UnsupportedState))
+	if offerable {
+		rest.Set("description", jsontree.Text("Not offered for this model: "+row.What+". "+advice))
+		return rest
+	}
 	rest.Set(jsonschema.KeywordNotOffered, jsontree.Text(row.What))
 	if row.Advice != "" {
 		rest.Set(jsonschema.KeywordInstead, jsontree.Text(row.Advice))
 	}
-	rest.Set("description", jsontree.Text("Not offered for any model: "+row.What+". "+cmp.Or(row.Advice, "Leave it out.")))
+	rest.Set("description", jsontree.Text("Not offered for any model: "+row.What+". "+advice))
 	return rest
 }
 

@@ -2,11 +2,12 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"umg/billing"
 )
 
 // pastVersionsMax is how many of the newest versions are searched for changes of one model.
@@ -17,30 +18,34 @@ type PastPrices struct {
 	From       time.Time
 	Prices     Rates
 	SizePrices map[string]Rates
+	// RateCard has the conditions too.
+	RateCard billing.RateCard
 }
 
 // PriceHistory is the prices that a model has and had, the newest first, at most limit.
 func (c *Catalog) PriceHistory(ctx context.Context, id string, limit int) ([]PastPrices, error) {
 	var rows []struct {
-		From  time.Time `db:"valid_from"`
-		Rates []byte    `db:"rates"`
+		ID         string    `db:"id"`
+		From       time.Time `db:"valid_from"`
+		Rates      []byte    `db:"rates"`
+		Conditions []byte    `db:"conditions"`
 	}
 	err := c.db.SelectContext(ctx, &rows, `
-		select valid_from, rates from rate_cards where model_id = $1 order by version desc limit $2`, id, limit)
+		select id, valid_from, rates, conditions from rate_cards where model_id = $1 order by version desc limit $2`, id, limit)
 	if err != nil {
 		return nil, historyError(err)
 	}
 	past := make([]PastPrices, len(rows))
 	for i, r := range rows {
-		var stored []storedRate
-		if err := json.Unmarshal(r.Rates, &stored); err != nil {
+		m, err := readCard(r.Rates, r.Conditions)
+		if err != nil {
 			return nil, fmt.Errorf("catalog: past prices of %s: %w", id, err)
 		}
-		var m FileModel
-		if err := m.takeRates(stored); err != nil {
+		card, err := newCard(r.ID, m.Rates, m.Conditions)
+		if err != nil {
 			return nil, fmt.Errorf("catalog: past prices of %s: %w", id, err)
 		}
-		past[i] = PastPrices{From: r.From.UTC(), Prices: m.Rates, SizePrices: m.SizeRates}
+		past[i] = PastPrices{From: r.From.UTC(), Prices: m.Rates, SizePrices: m.SizeRates, RateCard: card}
 	}
 	return past, nil
 }
@@ -55,11 +60,11 @@ type ModelChange struct {
 	Gone bool
 }
 
-// publicFields are the fields of a model that every user may see. A part after a point belongs to its field.
+// publicFields are the fields of a model that every user may see. A part after a point or a bracket belongs to its field.
 var publicFields = []string{
 	"name", "description", "capabilities", "input", "output", "context_tokens", "max_output_tokens", "styles", "parameters", "ranges",
 	"thinking",
-	"rates", "size_rates", "limits", "availability", "paused", "released", "deprecated", "shutdown", "announced", "successor", "fallbacks",
+	"rates", "size_rates", "conditions", "limits", "availability", "paused", "released", "deprecated", "shutdown", "announced", "successor", "fallbacks",
 	"sizes", "seconds", "assets",
 }
 
@@ -100,7 +105,10 @@ func readChange(line string) (change ModelChange, public bool) {
 		return ModelChange{}, false
 	}
 	field, value := words[3], words[4]
-	first, _, _ := strings.Cut(field, ".")
+	first := field
+	if end := strings.IndexAny(field, ".["); end >= 0 {
+		first = field[:end]
+	}
 	if !slices.Contains(publicFields, first) {
 		return ModelChange{}, false
 	}

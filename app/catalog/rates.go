@@ -30,16 +30,13 @@ var quantities = []struct {
 	zero int
 }{{"1", 1, 0}, {"1K", 1_000, 3}, {"1M", 1_000_000, 6}}
 
-// millisecondsPerSecond is what turns a price per second into the rate of a meter that counts milliseconds.
-const millisecondsPerSecond = 1_000
-
 // ParsePrice reads "0.15 per 1M".
 func ParsePrice(s string) (Price, error) {
 	dollars, word, ok := strings.Cut(s, " per ")
 	if ok {
 		amount, err := app.ParseAmount(dollars)
 		if err != nil {
-			return Price{}, err
+			return Price{}, fmt.Errorf("%w; a finer price is written per 1K or per 1M", err)
 		}
 		for _, q := range quantities {
 			if q.word == word {
@@ -96,33 +93,79 @@ func (p *Price) UnmarshalYAML(v *yaml.Node) error {
 	return nil
 }
 
+// UnmarshalYAML reads the prices of all meters. Errors name the line and the meter.
+func (r *Rates) UnmarshalYAML(v *yaml.Node) error {
+	var prices map[string]yaml.Node
+	if err := v.Decode(&prices); err != nil {
+		return err
+	}
+	*r = make(Rates, len(prices))
+	for _, name := range sortedKeys(prices) {
+		node := prices[name]
+		var text string
+		if err := node.Decode(&text); err != nil {
+			return fmt.Errorf("line %d: %s: a price is a text such as 0.15 per 1M", node.Line, name)
+		}
+		price, err := ParsePrice(text)
+		if err != nil {
+			return fmt.Errorf("line %d: %s: %w", node.Line, name, err)
+		}
+		(*r)[name] = price
+	}
+	return nil
+}
+
 // MarshalYAML prints the price as text.
 func (p Price) MarshalYAML() (any, error) { return p.String(), nil }
 
-// card converts prices to the rates that billing computes with, in the order of the meters.
-func (r Rates) card(id string) (billing.RateCard, error) {
+// card converts prices to a rate card without conditions, in the order of the meters.
+func (r Rates) card(id string) (billing.RateCard, error) { return newCard(id, r, nil) }
+
+// newCard converts prices and conditions of a file to a rate card.
+func newCard(id string, r Rates, conditions []FileCondition) (billing.RateCard, error) {
 	card := billing.RateCard{ID: id}
-	for name, price := range r {
-		counted, err := meter.Parse(name)
-		if err != nil {
-			return card, err
-		}
-		per := price.Per
-		if counted == meter.Seconds {
-			per *= millisecondsPerSecond
-		}
-		card.Rates = append(card.Rates, billing.Rate{Meter: counted, Amount: price.Amount, Per: per})
+	var err error
+	if card.Rates, err = r.rates(); err != nil {
+		return card, err
 	}
-	slices.SortFunc(card.Rates, func(a, b billing.Rate) int { return int(a.Meter) - int(b.Meter) })
+	for i := range conditions {
+		c, err := conditions[i].condition()
+		if err != nil {
+			return card, fmt.Errorf("condition %d: %w", i+1, err)
+		}
+		card.Conditions = append(card.Conditions, c)
+	}
 	return card, card.Check()
 }
 
-// PriceOf returns a rate as the file has it: billing counts milliseconds where the file has seconds.
-func PriceOf(r billing.Rate) Price {
-	if r.Meter == meter.Seconds {
-		return Price{Amount: r.Amount, Per: r.Per / millisecondsPerSecond}
+// perMax is the largest quantity of a rate, in stored units of its meter.
+const perMax = 1_000_000
+
+// rates converts prices to the rates that billing computes with, in the order of the meters.
+func (r Rates) rates() ([]billing.Rate, error) {
+	var rates []billing.Rate
+	for name, price := range r {
+		counted, err := meter.Parse(name)
+		if err != nil {
+			return nil, err
+		}
+		per := price.Per * counted.Info().Unit.Scale()
+		if per > perMax {
+			return nil, fmt.Errorf("%s is counted in thousandths, so its price must be per 1 or 1K, not %s", name, price)
+		}
+		rates = append(rates, billing.Rate{Meter: counted, Amount: price.Amount, Per: per})
 	}
-	return Price{Amount: r.Amount, Per: r.Per}
+	slices.SortFunc(rates, func(a, b billing.Rate) int { return int(a.Meter) - int(b.Meter) })
+	return rates, nil
+}
+
+// PriceOf returns a rate as the file has it: billing counts thousandths of the units that have a scale, such as milliseconds.
+func PriceOf(r billing.Rate) Price {
+	scale := r.Meter.Info().Unit.Scale()
+	if r.Per < scale {
+		return Price{Amount: r.Amount * app.Amount(scale/r.Per), Per: 1}
+	}
+	return Price{Amount: r.Amount, Per: r.Per / scale}
 }
 
 // storedRate is one rate of a rate card in the database: nano-dollars per a quantity of the smallest unit of the meter.
@@ -138,29 +181,26 @@ type nanos int64
 
 // storedRates flattens a model's rates and size rates, in a fixed order, so that equal prices compare equal.
 func (m *FileModel) storedRates() ([]storedRate, error) {
-	var all []storedRate
-	add := func(size string, rates Rates) error {
-		if len(rates) == 0 {
-			return nil
-		}
-		card, err := rates.card("")
-		if err != nil {
-			return err
-		}
-		for _, r := range card.Rates {
-			all = append(all, storedRate{Size: size, Meter: r.Meter.String(), Amount: nanos(r.Amount), Per: r.Per})
-		}
-		return nil
-	}
-	if err := add("", m.Rates); err != nil {
-		return nil, err
-	}
+	all, err := m.Rates.stored("")
 	for _, size := range sortedKeys(m.SizeRates) {
-		if err := add(size, m.SizeRates[size]); err != nil {
-			return nil, err
+		if err != nil {
+			break
 		}
+		var more []storedRate
+		more, err = m.SizeRates[size].stored(size)
+		all = append(all, more...)
 	}
-	return all, nil
+	return all, err
+}
+
+// stored are the rates as the database keeps them.
+func (r Rates) stored(size string) ([]storedRate, error) {
+	rates, err := r.rates()
+	all := make([]storedRate, len(rates))
+	for i, rate := range rates {
+		all[i] = storedRate{Size: size, Meter: rate.Meter.String(), Amount: nanos(rate.Amount), Per: rate.Per}
+	}
+	return all, err
 }
 
 // takeRates is the opposite of storedRates.
@@ -169,6 +209,9 @@ func (m *FileModel) takeRates(stored []storedRate) error {
 		counted, err := meter.Parse(s.Meter)
 		if err != nil {
 			return err
+		}
+		if s.Per < 1 {
+			return fmt.Errorf("the rate of %s is per %d", s.Meter, s.Per)
 		}
 		price := PriceOf(billing.Rate{Meter: counted, Amount: app.Amount(s.Amount), Per: s.Per})
 		if s.Size == "" {

@@ -61,9 +61,10 @@ func Unset(f File, lookup SecretLookup) []string {
 	return all
 }
 
-// Warnings lists settings of a correct file that have no effect, and aliases that most files have and this one lacks, a line each.
+// Warnings lists settings of a correct file that have no effect, aliases that most files have and this one lacks, and prices below cost,
+// a line each.
 func Warnings(f File) []string {
-	return slices.Concat(missingAliases(f.Aliases), idleTotals(f), idleRates(f))
+	return slices.Concat(missingAliases(f.Aliases), idleTotals(f), idleRates(f), idleConditions(f), BelowCost(f))
 }
 
 // idleRates warns of prices for what no call counts.
@@ -73,6 +74,29 @@ func idleRates(f File) (all []string) {
 		for _, counted := range []meter.Meter{meter.Images, meter.Characters} {
 			if _, priced := m.Rates[counted.String()]; priced && m.Availability == Available {
 				all = append(all, fmt.Sprintf("models[%d].rates.%s: no call of %s counts %s, so the price has no effect", i, counted, m.ID, counted))
+			}
+		}
+	}
+	return all
+}
+
+// usualTiers are words of providers for their usual service. Served calls have no tier then, so that no condition on one holds.
+var usualTiers = []string{"auto", "default", "standard", "on_demand"}
+
+// idleConditions warns of conditions that hold for no call.
+func idleConditions(f File) (all []string) {
+	for i := range f.Models {
+		m := &f.Models[i]
+		for j := range m.Conditions {
+			at, c := fmt.Sprintf("models[%d].conditions[%d]", i, j), &m.Conditions[j]
+			if m.ContextTokens > 0 && c.PromptOver >= m.ContextTokens {
+				all = append(all, fmt.Sprintf("%s.prompt_over: no prompt of %s is so long, so the condition has no effect", at, m.ID))
+			}
+			if slices.Contains(usualTiers, c.ServiceTier) {
+				all = append(all, fmt.Sprintf("%s.service_tier: %s is the usual service, which has no tier, so the condition has no effect", at, c.ServiceTier))
+			}
+			if m.Kind == KindText && c.Size+c.Quality != "" {
+				all = append(all, fmt.Sprintf("%s: no call of %s has a size or a quality, so the condition has no effect", at, m.ID))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 
 	"umg/app/meter"
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 // FileAnnounced is the prices of a model from the beginning of a day in UTC. They come into force without another apply.
@@ -22,6 +24,8 @@ type FileAnnounced struct {
 	From      Date             `yaml:"from" json:"from"`
 	Rates     Rates            `yaml:"rates" json:"rates"`
 	SizeRates map[string]Rates `yaml:"size_rates,omitempty" json:"size_rates,omitempty"`
+	// Conditions replace those of the model. Without them, the prices have none from that day on.
+	Conditions []FileCondition `yaml:"conditions,omitempty" json:"conditions,omitempty"`
 }
 
 // MarshalText prints the price as the file has it.
@@ -38,6 +42,8 @@ type PriceChange struct {
 	From       time.Time
 	Prices     Rates
 	SizePrices map[string]Rates
+	// RateCard has the conditions too. It has no id, because the version does not exist yet.
+	RateCard billing.RateCard
 }
 
 // ID identifies the change: other prices for the same day have another id.
@@ -52,6 +58,9 @@ func (c *PriceChange) ID() string {
 	for _, size := range sortedKeys(c.SizePrices) {
 		write(size, c.SizePrices[size])
 	}
+	for i := range c.RateCard.Conditions {
+		_, _ = fmt.Fprintf(h, "%s\n", ConditionWords(&c.RateCard, i))
+	}
 	return c.From.Format(time.DateOnly) + "-" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
@@ -60,6 +69,11 @@ type PriceDifference struct {
 	// Size is empty for the price of all sizes.
 	Meter, Size string
 	Old, New    *Price
+
+	// Condition is set in place of the other members for other prices for some calls. It says which, and the texts say what they cost;
+	// a text is empty when there is no such condition.
+	Condition                  string
+	OldCondition, NewCondition string
 }
 
 // Differences are the prices of the model that the announced change alters.
@@ -96,14 +110,42 @@ func (m *Model) Differences() (list []PriceDifference) {
 	for _, size := range m.Sizes {
 		compare(size, m.SizePrices[size], m.Announced.SizePrices[size])
 	}
+	return append(list, conditionDifferences(&m.RateCard, &m.Announced.RateCard)...)
+}
+
+// conditionDifferences compares the conditions of two cards by the calls that they are for, in words.
+func conditionDifferences(before, after *billing.RateCard) (list []PriceDifference) {
+	texts := func(card *billing.RateCard) (names []string, effects map[string]string) {
+		effects = map[string]string{}
+		for i := range card.Conditions {
+			name, effect := conditionParts(card, i)
+			if _, known := effects[name]; known {
+				effect = effects[name] + "; " + effect
+			} else {
+				names = append(names, name)
+			}
+			effects[name] = effect
+		}
+		return names, effects
+	}
+	oldNames, oldEffects := texts(before)
+	newNames, newEffects := texts(after)
+	for _, name := range newNames {
+		if !slices.Contains(oldNames, name) {
+			oldNames = append(oldNames, name)
+		}
+	}
+	for _, name := range oldNames {
+		if oldEffects[name] != newEffects[name] {
+			list = append(list, PriceDifference{Condition: name, OldCondition: oldEffects[name], NewCondition: newEffects[name]})
+		}
+	}
 	return list
 }
 
-func (a *FileAnnounced) change() *PriceChange {
-	if a == nil {
-		return nil
-	}
-	return &PriceChange{From: time.Time(a.From), Prices: a.Rates, SizePrices: a.SizeRates}
+func (a *FileAnnounced) change() (*PriceChange, error) {
+	card, err := newCard("", a.Rates, a.Conditions)
+	return &PriceChange{From: time.Time(a.From), Prices: a.Rates, SizePrices: a.SizeRates, RateCard: card}, err
 }
 
 // checkAnnounced checks announced prices as if they were in force.
@@ -112,20 +154,15 @@ func (m *FileModel) checkAnnounced(p problems) {
 	switch {
 	case a == nil:
 		return
-	case len(m.Rates) == 0:
+	case len(m.Rates) == 0 && m.Markup == 0:
 		p.addf("announced", "the model has no prices that could change")
 	case len(a.Rates) == 0:
 		p.addf("announced.rates", "is missing")
 	case a.From.IsZero():
 		p.addf("announced.from", "is missing")
 	}
-	m.checkMeters(p, checkCard(p, "announced.rates", a.Rates))
-	for _, size := range sortedKeys(a.SizeRates) {
-		if !slices.Contains(m.Sizes, size) {
-			p.addf("announced.size_rates."+size, "is not one of the model's sizes")
-		}
-		checkCard(p, "announced.size_rates."+size, a.SizeRates[size])
-	}
+	m.checkMeters(p, checkCard(p, "announced.rates", a.Rates, "announced.conditions", a.Conditions))
+	m.checkSizeRates(p, "announced.", a.Rates, a.SizeRates, a.Conditions)
 }
 
 // withDuePrices is the file with the announced prices in force whose day has come, so that an old file can be applied again.
@@ -134,7 +171,7 @@ func (f File) withDuePrices(now time.Time) File {
 	for i := range f.Models {
 		m := &f.Models[i]
 		if a := m.Announced; a != nil && !now.Before(time.Time(a.From)) {
-			m.Rates, m.SizeRates, m.Announced = a.Rates, a.SizeRates, nil
+			m.Rates, m.SizeRates, m.Conditions, m.Markup, m.Announced = a.Rates, a.SizeRates, a.Conditions, 0, nil
 		}
 	}
 	return f
@@ -192,6 +229,9 @@ func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old Fi
 
 // String describes the difference for users: "Input tokens: $0.15 per 1M → $0.2 per 1M".
 func (d PriceDifference) String() string {
+	if d.Condition != "" {
+		return d.Condition + ": " + cmp.Or(d.OldCondition, "no other price") + " → " + cmp.Or(d.NewCondition, "no other price")
+	}
 	text := strings.ReplaceAll(d.Meter, "_", " ")
 	text = strings.ToUpper(text[:1]) + text[1:]
 	if d.Size != "" {

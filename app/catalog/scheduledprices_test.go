@@ -54,7 +54,9 @@ func TestAnnouncedPricesComeIntoForceOnTheirDay(t *testing.T) {
 	if f := file(); f.Models[0].Rates["input_tokens"].String() != "0.2 per 1M" {
 		t.Errorf("an old file brought old prices back: %+v", f.Models[0])
 	}
-	m := Model{Prices: file().Models[0].Rates, Announced: parse(t, strings.Replace(announced(tomorrow), "output_tokens: 0.60 per 1M}}", "requests: 0.01 per 1}}", 1)).Models[0].Announced.change()}
+	change, err := parse(t, strings.Replace(announced(tomorrow), "output_tokens: 0.60 per 1M}}", "requests: 0.01 per 1}}", 1)).Models[0].Announced.change()
+	must(err)
+	m := Model{Prices: file().Models[0].Rates, Announced: change}
 	var told []string
 	for _, d := range m.Differences() {
 		told = append(told, d.String())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"umg/app/llm"
+	"umg/billing"
 )
 
 // The waits for a provider and a model that name none.
@@ -126,6 +127,10 @@ type Route struct {
 	Style         llm.Style
 	Order, Weight int
 	Timeouts      Timeouts
+	// Extras are the rows of the table of extras of the style that the provider does and the model has a price for.
+	Extras llm.ExtraSet
+	// CostCard is what the provider charges the operator for calls of the route; nil when that is unknown.
+	CostCard *billing.RateCard
 }
 
 // Provider is an upstream with its references resolved.
@@ -147,6 +152,12 @@ type Provider struct {
 	Limits   ProviderLimits
 	// AssetGroup is the gateway's resource group for material assets. It is empty when the provider keeps none.
 	AssetGroup string
+	// UsageReader names the reader of the usage in answers; empty for that of the style.
+	UsageReader string
+	// AfterCancel is what the provider does when the gateway cancels a request.
+	AfterCancel AfterCancel
+	// CostIsPrice means that the cost that the provider states in an answer is the price of the call.
+	CostIsPrice bool
 	// Unusable is why the routes of the provider cannot be used. It is empty when they can.
 	Unusable string
 
@@ -200,18 +211,26 @@ func (t FileTimeouts) withDefaults(base Timeouts) Timeouts {
 // SecretLookup finds the value behind a ${NAME} referenceForm.
 type SecretLookup func(name string) (string, bool)
 
-// NewSnapshot prepares a file without a database. Each rate card has the id of its model, followed by @1. It returns an error when
+// NewSnapshot prepares a file without a database. Each rate card has the id of its model, followed by @1, and
+// each cost card that of its route. It returns an error when
 // a contract of the file cannot be made.
 func NewSnapshot(f File, o Options) (*Snapshot, error) {
 	contracts, err := newContractBuilder(o)
 	if err != nil {
 		return nil, err
 	}
-	cards := map[string]string{}
-	for i := range f.Models {
-		cards[f.Models[i].ID] = f.Models[i].ID + "@1"
+	if f, err = f.withMarkups(); err != nil {
+		return nil, err
 	}
-	return snapshotOf(stored{file: f, cards: cards, version: 1}, nil, contracts, o)
+	cards, costCards := map[string]string{}, map[string]string{}
+	for i := range f.Models {
+		m := &f.Models[i]
+		cards[m.ID] = m.ID + "@1"
+		for _, r := range m.Routes {
+			costCards[r.id(m.ID)] = r.id(m.ID) + "@1"
+		}
+	}
+	return snapshotOf(stored{file: f, cards: cards, costCards: costCards, version: 1}, nil, contracts, o)
 }
 
 // snapshotOf prepares everything that a version of the catalog needs. It reuses the contracts of the snapshot before, if there is one,
@@ -232,7 +251,7 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 	}
 	for i := range s.file.Models {
 		fm := &s.file.Models[i]
-		m, err := fm.prepare(s.cards[fm.ID], providers, set)
+		m, err := fm.prepare(&s, providers, set)
 		if err != nil {
 			return nil, fmt.Errorf("catalog: model %s: %w", fm.ID, err)
 		}
@@ -272,6 +291,7 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credentials: []Secret{NewSecret(fill(v.Credential))},
 		CredentialHeader: v.CredentialHeader, Headers: map[string]string{}, Paths: maps.Clone(v.Paths), Limits: v.Limits,
 		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
+		UsageReader: v.Usage, AfterCancel: cmp.Or(v.AfterCancel, CancelUnknown), CostIsPrice: v.ProviderCost == CostIsPrice,
 		totalNamed: v.Timeouts.Total > 0,
 	}
 	p.Timeouts = v.Timeouts.withDefaults(
@@ -298,7 +318,7 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 	return p
 }
 
-func (m *FileModel) prepare(card string, providers map[string]*Provider, contracts *contractSet) (*Model, error) {
+func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts *contractSet) (*Model, error) {
 	out := &Model{
 		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind,
 		Abilities: Abilities{
@@ -306,7 +326,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 			MaxOutputTokens: m.MaxOutputTokens, Styles: m.Styles, Parameters: m.Parameters, Thinking: m.thinkingForms(),
 			AssetsMax: int(m.Assets),
 		},
-		Sizes: m.Sizes, Seconds: m.Seconds, Prices: m.Rates, SizePrices: m.SizeRates, Announced: m.Announced.change(), Limits: m.Limits,
+		Sizes: m.Sizes, Seconds: m.Seconds, Prices: m.Rates, SizePrices: m.SizeRates, Limits: m.Limits,
 		CallPolicy: CallPolicy{
 			Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutRecover), LongerContext: m.LongerContext,
 			Fallbacks: m.Fallbacks, Hedge: m.Kind == KindText && (m.Hedge == nil || *m.Hedge),
@@ -317,8 +337,14 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		},
 		prepared: prepared{contracts: map[llm.Style]*Contract{}},
 	}
-	if err := out.price(card); err != nil {
+	if err := out.price(s.cards[m.ID], m.Conditions); err != nil {
 		return nil, err
+	}
+	if m.Announced != nil {
+		var err error
+		if out.Announced, err = m.Announced.change(); err != nil {
+			return nil, err
+		}
 	}
 	for _, r := range m.Routes {
 		p := providers[r.Provider]
@@ -328,6 +354,13 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
 		route.Timeouts = r.Timeouts.withDefaults(m.Timeouts.withDefaults(p.Timeouts))
 		route.Timeouts.Total = m.attemptTotal(&r, p)
+		if r.Cost != nil {
+			cost, err := newCard(s.costCards[route.ID], r.Cost.Rates, r.Cost.Conditions)
+			if err != nil {
+				return nil, fmt.Errorf("cost of %s: %w", r.Provider, err)
+			}
+			route.CostCard = &cost
+		}
 		if m.Timeout == 0 {
 			out.Timeout = max(out.Timeout, route.Timeouts.Total)
 		}
@@ -338,8 +371,11 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		out.Routes = append(out.Routes, route)
 	}
 	slices.SortStableFunc(out.Routes, func(a, b Route) int { return cmp.Compare(a.Order, b.Order) })
+	offered := out.prepareExtras(contracts.builder.extras)
 	for _, style := range m.Styles {
-		c, ok, err := contracts.contract(style, m.contractParams())
+		params := m.contractParams()
+		params.offered = offered[style]
+		c, ok, err := contracts.contract(style, params)
 		if err != nil {
 			return nil, err
 		}

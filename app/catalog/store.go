@@ -21,16 +21,27 @@ type stored struct {
 	version int64
 	// cards are the ids of the rate cards in force, by model.
 	cards map[string]string
+	// costCards are the ids of the cost cards in force, by route.
+	costCards map[string]string
 }
 
 // storedModel is a model as one statement brings it.
 type storedModel struct {
-	Entry        FileModel    `json:"entry"`
-	Availability Availability `json:"availability"`
-	Paused       bool         `json:"paused"`
-	Card         string       `json:"card"`
-	Rates        []storedRate `json:"rates"`
-	Routes       []FileRoute  `json:"routes"`
+	Entry        FileModel       `json:"entry"`
+	Availability Availability    `json:"availability"`
+	Paused       bool            `json:"paused"`
+	Card         string          `json:"card"`
+	Rates        []storedRate    `json:"rates"`
+	Routes       []storedRoute   `json:"routes"`
+	Conditions   []FileCondition `json:"conditions"`
+}
+
+// storedRoute is a route with its cost card, if it has one.
+type storedRoute struct {
+	FileRoute
+	CostCard       string          `json:"cost_card"`
+	CostRates      []storedRate    `json:"cost_rates"`
+	CostConditions []FileCondition `json:"cost_conditions"`
 }
 
 // load reads the whole catalog in one statement, and so in one consistent state.
@@ -43,11 +54,12 @@ func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 		select s.version, s.aliases,
 			(select coalesce(json_agg(p.entry order by p.position), '[]') from providers p) as providers,
 			(select coalesce(json_agg(json_build_object(
-				'entry', m.entry, 'availability', m.availability, 'paused', m.paused, 'card', c.id, 'rates', c.rates,
+				'entry', m.entry, 'availability', m.availability, 'paused', m.paused, 'card', c.id, 'rates', c.rates, 'conditions', c.conditions,
 				'routes', (select coalesce(json_agg(json_build_object(
 					'provider', r.provider_id, 'model', r.model, 'style', r.style, 'order', r.preference,
-					'weight', r.weight, 'timeouts', r.timeouts) order by r.position), '[]')
-					from routes r where r.model_id = m.id)
+					'weight', r.weight, 'timeouts', r.timeouts,
+					'cost_card', k.id, 'cost_rates', k.rates, 'cost_conditions', k.conditions) order by r.position), '[]')
+					from routes r left join cost_cards k on k.id = r.cost_card where r.model_id = m.id)
 				) order by m.position), '[]')
 				from models m left join rate_cards c on c.model_id = m.id and c.version = m.rate_version
 				where m.retired_at is null) as models
@@ -55,7 +67,7 @@ func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("catalog: load: %w", err)
 	}
-	s := stored{version: row.Version, cards: map[string]string{}}
+	s := stored{version: row.Version, cards: map[string]string{}, costCards: map[string]string{}}
 	var models []storedModel
 	err = errors.Join(json.Unmarshal(row.Aliases, &s.file.Aliases), json.Unmarshal(row.Providers, &s.file.Providers),
 		json.Unmarshal(row.Models, &models))
@@ -65,11 +77,21 @@ func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 	for _, sm := range models {
 		m := sm.Entry
 		m.Availability, m.Paused = sm.Availability, sm.Paused
-		if len(sm.Routes) > 0 {
-			m.Routes = sm.Routes
-		}
 		if err := m.takeRates(sm.Rates); err != nil {
 			return stored{}, fmt.Errorf("%w: rates of %s: %w", errUnreadable, m.ID, err)
+		}
+		if len(sm.Conditions) > 0 {
+			m.Conditions = sm.Conditions
+		}
+		for _, sr := range sm.Routes {
+			r := sr.FileRoute
+			if sr.CostCard != "" {
+				if r.Cost, err = readCost(sr.CostRates, sr.CostConditions); err != nil {
+					return stored{}, fmt.Errorf("%w: cost card %s: %w", errUnreadable, sr.CostCard, err)
+				}
+				s.costCards[r.id(m.ID)] = sr.CostCard
+			}
+			m.Routes = append(m.Routes, r)
 		}
 		s.cards[m.ID] = sm.Card
 		s.file.Models = append(s.file.Models, m)
@@ -89,5 +111,5 @@ func version(ctx context.Context, q postgres.Queryer) (int64, error) {
 // Export is the catalog in force as a file. Applying it changes nothing.
 func Export(ctx context.Context, q postgres.Queryer) (File, error) {
 	s, err := load(ctx, q)
-	return s.file, err
+	return s.file.withoutMarkupPrices(), err
 }

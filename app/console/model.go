@@ -12,6 +12,7 @@ import (
 	"umg/app/console/playground"
 	"umg/app/llm"
 	"umg/app/meter"
+	"umg/billing"
 	"umg/views"
 	modelpages "umg/views/models"
 )
@@ -90,11 +91,13 @@ func (c *Console) addPast(p *page.Page, d *modelpages.Detail, id string) error {
 		sizes := slices.Sorted(maps.Keys(one.SizePrices))
 		d.Past = append(d.Past, modelpages.PastPrices{
 			From: one.From, Prices: viewPrices(one.Prices, false), SizePrices: viewSizePrices(sizes, one.SizePrices),
+			Conditions: viewConditions(&one.RateCard),
 		})
 	}
 	if m, known := c.o.Catalog.Snapshot().Model(id); known && m.Announced != nil {
 		d.Next = &modelpages.PastPrices{
 			From: m.Announced.From, Prices: viewPrices(m.Announced.Prices, false), SizePrices: viewSizePrices(m.Sizes, m.Announced.SizePrices),
+			Conditions: viewConditions(&m.Announced.RateCard),
 		}
 	}
 	changes, err := c.o.Catalog.ModelChanges(ctx, id, modelChangesMax)
@@ -147,6 +150,17 @@ func viewPrices(rates catalog.Rates, text bool) []views.Price {
 		}
 	}
 	return prices
+}
+
+// viewConditions returns the conditions of a card in words.
+func viewConditions(card *billing.RateCard) []views.PriceCondition {
+	var conditions []views.PriceCondition
+	for i := range card.Conditions {
+		conditions = append(conditions, views.PriceCondition{
+			Calls: catalog.ConditionCalls(&card.Conditions[i]), Effect: catalog.ConditionEffect(card, i),
+		})
+	}
+	return conditions
 }
 
 // viewSizePrices returns the prices that are specific to a size, in the order of the sizes.

@@ -25,10 +25,9 @@ const (
 	calcRequestsMax = 1_000_000_000 // requests per day
 	calcMonthDays   = 30
 	lastCallsMax    = 100
-	milliseconds    = 1_000
 )
 
-// calcMeters are the quantities of the calculator, in order, with their initial values.
+// calcMeters are the quantities of the calculator that have labels or initial values of their own. They come first.
 var calcMeters = []struct {
 	meter meter.Meter
 	label string
@@ -44,6 +43,44 @@ var calcMeters = []struct {
 	{meter.Characters, "Characters", 1_000},
 }
 
+// calcInputs are the quantities of the calculator for a model, in order: those that it has prices for. A request is always one.
+func calcInputs(m *catalog.Model) []calcQuantity {
+	has := func(counted meter.Meter) bool {
+		is := func(r billing.Rate) bool { return r.Meter == counted }
+		if slices.ContainsFunc(m.RateCard.Rates, is) ||
+			slices.ContainsFunc(m.RateCard.Conditions, func(c billing.Condition) bool { return slices.ContainsFunc(c.Rates, is) }) {
+			return true
+		}
+		for _, card := range m.SizeRateCards {
+			if slices.ContainsFunc(card.Rates, is) {
+				return true
+			}
+		}
+		return false
+	}
+	var list []calcQuantity
+	known := []meter.Meter{meter.Requests}
+	for _, one := range calcMeters {
+		known = append(known, one.meter)
+		if has(one.meter) {
+			list = append(list, calcQuantity{one.meter, one.label, one.usual})
+		}
+	}
+	for counted := range meter.Count {
+		if !slices.Contains(known, counted) && has(counted) {
+			list = append(list, calcQuantity{counted, counted.Info().Label, 0})
+		}
+	}
+	return list
+}
+
+// calcQuantity is a quantity of the calculator with its initial value.
+type calcQuantity struct {
+	meter meter.Meter
+	label string
+	usual int64
+}
+
 // calculation prices the call that the query describes, with the function that charges for calls. It is nil for a model without prices.
 func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 	if len(m.Prices) == 0 && len(m.SizePrices) == 0 {
@@ -57,39 +94,26 @@ func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 		}
 	}
 	card := m.CardFor(c.Size)
+	terms := calcTerms(c, &card, q.Get("terms"))
 	var usage meter.Counts
-	for _, one := range calcMeters {
-		name := one.meter.String()
-		_, own := m.Prices[name]
-		for _, rates := range m.SizePrices {
-			_, sized := rates[name]
-			own = own || sized
-		}
-		if !own {
-			continue
-		}
-		highest, usual := int64(calcQuantityMax), one.usual
-		if one.meter == meter.Seconds {
+	for _, one := range calcInputs(m) {
+		highest, usual, scale := int64(calcQuantityMax), one.usual, one.meter.Info().Unit.Scale()
+		if one.meter.Info().Unit == meter.UnitSecond {
 			highest = calcSecondsMax
-			if len(m.Seconds) > 0 {
-				usual = m.Seconds[len(m.Seconds)/2]
-			}
+		}
+		if one.meter == meter.Seconds && len(m.Seconds) > 0 {
+			usual = m.Seconds[len(m.Seconds)/2]
 		}
 		in, n := calcInput(q, one.meter.String(), one.label, usual, highest)
 		c.Inputs = append(c.Inputs, in)
-		usage[one.meter] = n
-		if one.meter == meter.Seconds {
-			usage[one.meter] = n * milliseconds
-		}
+		usage[one.meter] = n * scale
 		c.Error = cmp.Or(c.Error, in.Error)
 	}
-	if _, own := m.Prices[meter.Requests.String()]; own {
-		usage[meter.Requests] = 1
-	}
+	usage[meter.Requests] = 1
 	var requests int64
 	c.Requests, requests = calcInput(q, "requests", "Requests a day", 1_000, calcRequestsMax)
 	if c.Error = cmp.Or(c.Error, c.Requests.Error); c.Error == "" {
-		c.Error = price(c, card, usage, requests)
+		c.Error = price(c, card, usage, terms, requests)
 	}
 	return c
 }
@@ -114,33 +138,56 @@ func calcInput(q url.Values, name, label string, usual, highest int64) (modelpag
 	return in, n
 }
 
+// calcTerms sets the terms to choose from and returns those that were chosen. Conditions that depend on the quantities alone are no
+// choice: they hold for quantities that are large enough.
+func calcTerms(c *modelpages.Calculation, card *billing.RateCard, chosen string) meter.Terms {
+	const usual = -1
+	index := usual
+	for i := range card.Conditions {
+		d := &card.Conditions[i]
+		onTerms := billing.Condition{ServiceTier: d.ServiceTier, Region: d.Region, Speed: d.Speed, Quality: d.Quality, Schedule: d.Schedule}
+		label := catalog.ConditionCalls(&onTerms)
+		if d.Size != "" {
+			label = catalog.ConditionCalls(&billing.Condition{Size: d.Size})
+		}
+		isKnown := func(t modelpages.CalcTerms) bool { return t.Label == label }
+		if label == "" || slices.ContainsFunc(c.Terms, isKnown) {
+			continue
+		}
+		value := strconv.Itoa(i)
+		c.Terms = append(c.Terms, modelpages.CalcTerms{Value: value, Label: label})
+		if value == chosen {
+			index, c.Term = i, value
+		}
+	}
+	if len(c.Terms) > 0 {
+		c.Terms = slices.Insert(c.Terms, 0, modelpages.CalcTerms{Label: "Usual"})
+	}
+	return catalog.ConditionTerms(card, index)
+}
+
 // price fills in the cost of the usage. If the cost is too large, price returns a sentence that says so.
-func price(c *modelpages.Calculation, card billing.RateCard, usage meter.Counts, requests int64) string {
+func price(c *modelpages.Calculation, card billing.RateCard, usage meter.Counts, terms meter.Terms, requests int64) string {
 	const tooMuch = "That costs more than can be counted. Enter smaller quantities."
-	total, err := card.Cost(usage, meter.Terms{})
+	total, err := card.Cost(usage, terms)
 	if err != nil || requests > 0 && total > math.MaxInt64/calcMonthDays/app.Amount(requests) {
 		return tooMuch
 	}
 	c.Total, c.Day = total, total*app.Amount(requests)
 	c.Month = c.Day * calcMonthDays
-	for m := range meter.Count {
-		if usage[m] == 0 {
+	for _, l := range card.Lines(usage, terms) {
+		if l.Rate.Per == 0 || l.Rate.Amount == 0 && l.Meter == meter.Requests {
 			continue
 		}
-		var alone meter.Counts
-		alone[m] = usage[m]
-		rate, priced := card.Rate(m)
-		amount, err := card.Cost(alone, meter.Terms{})
-		if !priced || err != nil {
-			continue
+		var conditions []string
+		for _, d := range l.Conditions {
+			conditions = append(conditions, catalog.ConditionCalls(d))
 		}
-		shown, quantity := views.Price{Meter: m.String(), Amount: rate.Amount, Per: rate.Per}, usage[m]
-		if m == meter.Seconds {
-			shown.Per /= milliseconds
-			quantity /= milliseconds
-		}
+		amount, quantity := catalog.Quote(l.Rate)
+		shown := views.Price{Meter: l.Meter.String()}
 		c.Lines = append(c.Lines, modelpages.CalcLine{
-			Label: shown.Label(), Quantity: quantity, Rate: shown.Text() + " / " + shown.Unit(), Amount: amount,
+			Label: shown.Label(), Quantity: l.Quantity / l.Meter.Info().Unit.Scale(), Rate: format.Dollars(amount) + " / " + quantity,
+			Amount: l.Amount, Condition: strings.Join(conditions, ", "),
 		})
 	}
 	return ""
@@ -186,10 +233,10 @@ func (c *Console) lastCalls(p *page.Page, m *catalog.Model) (modelpages.LastCall
 	var last modelpages.LastCalls
 	for _, r := range records {
 		var tokens meter.Counts
-		for _, counted := range []meter.Meter{
-			meter.InputTokens, meter.CacheReadTokens, meter.CacheWriteTokens, meter.OutputTokens, meter.ReasoningTokens,
-		} {
-			tokens[counted] = r.Usage[counted]
+		for counted := range meter.Count {
+			if counted.Info().Unit == meter.UnitToken {
+				tokens[counted] = r.Usage[counted]
+			}
 		}
 		tokens[meter.Requests] = 1
 		would, err := m.RateCard.Cost(tokens, r.Terms)

@@ -119,6 +119,7 @@ func viewModel(m *catalog.Model, factor int) views.Model {
 		v.Styles = append(v.Styles, views.Style(s))
 	}
 	v.SizePrices = viewSizePrices(m.Sizes, m.SizePrices)
+	v.Conditions = viewConditions(&m.RateCard)
 	return v
 }
 

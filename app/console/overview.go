@@ -264,8 +264,7 @@ func viewRequest(r billing.UsageRecord, keyNames map[string]string) views.Reques
 	return views.Request{
 		Seconds: u[meter.Seconds] / millisPerSecond,
 		ID:      r.RequestID, At: r.StartedAt, Model: r.Model, KeyName: name, Style: r.Style, Streamed: r.Streamed, Outcome: r.Outcome,
-		ErrorCode: r.ErrorCode, Estimated: r.Estimated, Cached: u[meter.CacheReadTokens],
-		Input:  u[meter.InputTokens] + u[meter.CacheReadTokens] + u[meter.CacheWriteTokens],
-		Output: u[meter.OutputTokens] + u[meter.ReasoningTokens], Cost: r.Cost, FirstByte: r.FirstByte, Duration: r.Duration,
+		ErrorCode: r.ErrorCode, Estimated: r.Estimated, Cached: u.CacheReads(), Input: u.Prompt(), Output: u.Output(),
+		Cost: r.Cost, FirstByte: r.FirstByte, Duration: r.Duration,
 	}
 }

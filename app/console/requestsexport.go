@@ -174,7 +174,9 @@ type exportedRecord struct {
 	FirstByte  int64     `json:"first_byte_ms"`
 	Duration   int64     `json:"duration_ms"`
 
-	Upstream []exportedAttempt `json:"upstream_attempts"`
+	Upstream []exportedAttempt         `json:"upstream_attempts"`
+	Meters   map[string]meter.Quantity `json:"meters,omitempty"`
+	Terms    string                    `json:"terms,omitempty"`
 }
 
 // exportedAttempt is one request to a provider. Times count from the beginning of the call.
@@ -203,6 +205,7 @@ func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecor
 		Images: u[meter.Images], Seconds: seconds(u[meter.Seconds]), Estimated: r.Estimated, RateCard: r.RateCardID,
 		Reserved: r.Reserved.String(), Cost: r.Cost.String(), Overrun: r.Overrun.String(), Charge: r.TransactionID, Attempts: r.Attempts,
 		FirstByte: r.FirstByte.Milliseconds(), Duration: r.Duration.Milliseconds(), Upstream: attempts,
+		Meters: u.Further(), Terms: r.Terms.String(),
 	}
 }
 
@@ -217,7 +220,7 @@ func recordCells(r *billing.UsageRecord, keyNames map[string]string) []string {
 		number(u[meter.ReasoningTokens]),
 		number(u[meter.Images]), seconds(u[meter.Seconds]), strconv.FormatBool(r.Estimated), csvText(r.RateCardID), r.Reserved.String(),
 		r.Cost.String(), r.Overrun.String(), r.TransactionID, strconv.Itoa(r.Attempts),
-		number(r.FirstByte.Milliseconds()), number(r.Duration.Milliseconds()),
+		number(r.FirstByte.Milliseconds()), number(r.Duration.Milliseconds()), u.FurtherText(), csvText(r.Terms.String()),
 	}
 }
 
@@ -226,4 +229,5 @@ var recordHeads = []string{
 	"error_code", "end_user", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
 	"reasoning_tokens", "images", "seconds",
 	"estimated", "rate_card", "reserved_usd", "cost_usd", "overrun_usd", "transaction", "attempts", "first_byte_ms", "duration_ms",
+	"meters", "terms",
 }

@@ -77,10 +77,8 @@ func usageLine(by string, l usage.Line, keys logKeys) requestpages.UsageLine {
 	u := l.Usage
 	line := requestpages.UsageLine{
 		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited,
-		Cached: u[meter.CacheReadTokens],
-		Input:  u[meter.InputTokens] + u[meter.CacheReadTokens] + u[meter.CacheWriteTokens],
-		Output: u[meter.OutputTokens] + u[meter.ReasoningTokens], Images: u[meter.Images], Milliseconds: u[meter.Seconds],
-		Cost: l.Cost, Overrun: l.Overrun,
+		Cached: u.CacheReads(), Input: u.Prompt(), Output: u.Output(), Images: u[meter.Images], Milliseconds: u[meter.Seconds],
+		Counts: u, Cost: l.Cost, Overrun: l.Overrun,
 	}
 	switch by {
 	case requestpages.UsageByKey:

@@ -45,6 +45,7 @@ var (
 	stop   = delta(`{}`, "stop")
 	usage  = strings.TrimSuffix(chunk(""), "}\n\n") + `,"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":4}}}` + "\n\n"
 	done   = "data: [DONE]\n\n"
+	told   = `: {"cost":0.00021}` + "\n\n" // The cost of the charge, for a client that did not ask for the usage.
 	asModl = strings.NewReplacer(`"model":"up"`, `"model":"public"`)
 	charge = llm.Charge{Usage: llm.Usage{Input: 5, CacheRead: 4, Output: 3}, Cost: 210_000}
 )
@@ -55,7 +56,7 @@ func TestContentFlowsAndTheEndWaits(t *testing.T) {
 	if want := asModl.Replace(role + hello); p.live != want {
 		t.Errorf("live %q\nwant %q", p.live, want)
 	}
-	if want := asModl.Replace(stop) + done; p.end != want {
+	if want := asModl.Replace(stop) + told + done; p.end != want {
 		t.Errorf("end %q\nwant %q", p.end, want)
 	}
 	want := []dialect.Step{dialect.Lifecycle, dialect.Content, dialect.Held, dialect.Idle, dialect.Done}
@@ -141,7 +142,7 @@ func TestHostileUsageIsReadCountByCount(t *testing.T) {
 	for u, want := range map[string]llm.Usage{
 		`{"prompt_tokens":-1,"completion_tokens":3}`: noInput, `{"prompt_tokens":9,"completion_tokens":2147483649}`: noOutput,
 		`{"prompt_tokens":"9","completion_tokens":3}`: noInput, `{"prompt_tokens":9.5,"completion_tokens":3}`: noInput,
-		`{"prompt_tokens":1e3,"completion_tokens":3}`: noInput, `{"completion_tokens":3}`: noInput, `{"prompt_tokens":9}`: noOutput,
+		`{"prompt_tokens":1e3,"completion_tokens":3}`: {Input: 1000, Output: 3}, `{"completion_tokens":3}`: noInput, `{"prompt_tokens":9}`: noOutput,
 		`{"prompt_tokens":9,"completion_tokens":null}`: noOutput, `{"prompt_tokens":9,"completion_tokens":99999999999999999999}`: noOutput,
 		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":10}}`:        {CacheRead: 9, Output: 3, Doubts: llm.PartUnknown},
 		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":-1}}`:        {Input: 9, Output: 3, Doubts: llm.PartUnknown},
@@ -221,7 +222,7 @@ func TestOddFramesBecomeOrdinaryOnes(t *testing.T) {
 func TestContentInTheLastChunkNeedNotWait(t *testing.T) {
 	t.Parallel()
 	p := pass(t, role+delta(`{"content":"Hello"}`, "stop")+done, llm.ResponseOptions{Model: "up", Choices: 1}, charge)
-	if p.live != role+hello || p.end != stop+done {
+	if p.live != role+hello || p.end != stop+told+done {
 		t.Errorf("live %q\nend %q", p.live, p.end)
 	}
 }
@@ -231,7 +232,7 @@ func TestSeveralChoicesEndTogether(t *testing.T) {
 	second := strings.NewReplacer(`"index":0`, `"index":1`)
 	in := role + second.Replace(role) + hello + stop + second.Replace(hello) + second.Replace(stop)
 	p := pass(t, in+usage+done, llm.ResponseOptions{Model: "up", Choices: 2}, charge)
-	if p.live != role+second.Replace(role)+hello+stop+second.Replace(hello) || p.end != second.Replace(stop)+done {
+	if p.live != role+second.Replace(role)+hello+stop+second.Replace(hello) || p.end != second.Replace(stop)+told+done {
 		t.Errorf("live %q\nend %q", p.live, p.end)
 	}
 }

@@ -3,14 +3,15 @@ package dialect
 import (
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // passthroughBody is a whole answer that is passed through with another name of the model and another usage.
 type passthroughBody struct {
-	raw   []byte
-	meter *meter
-	edits rawjson.Edits
-	usage rawjson.Span
+	raw    []byte
+	format *usageFormat
+	edits  rawjson.Edits
+	usage  rawjson.Span
 	// brace is the index of the closing brace of the answer.
 	brace int
 	stats StreamStats
@@ -19,11 +20,11 @@ type passthroughBody struct {
 func (b *passthroughBody) Stats() StreamStats { return b.stats }
 
 func (b *passthroughBody) Append(dst []byte, charge llm.Charge) []byte {
-	all, usage := b.edits, string(b.meter.usageWithCost(b.usage.Of(b.raw), charge))
+	all, usage := b.edits, string(b.format.usageWithCost(b.usage.Of(b.raw), charge))
 	if b.usage.Found() {
 		all.Replace(b.usage, usage)
 	} else {
-		all.Insert(b.brace, `,"`+b.meter.member+`":`+usage)
+		all.Insert(b.brace, `,"`+b.format.member+`":`+usage)
 	}
 	return all.AppendTo(dst, b.raw)
 }
@@ -40,6 +41,18 @@ func (b *passthroughBody) close(o *rawjson.Object, failed, needed rawjson.Span) 
 	}
 	b.brace = o.End() - 1
 	return nil
+}
+
+// readUsage reads the usage of a whole answer, from the member where the style has it or from another place.
+func (t *StreamStats) readUsage(reader llm.UsageReader, answer, object []byte) {
+	report := usagereader.NewReport()
+	elsewhere := reader.ReadAnswer(&report, answer)
+	if !rawjson.IsNull(object) {
+		reader.ReadUsage(&report, object)
+	} else if !elsewhere {
+		return
+	}
+	t.Usage, t.Reported = report.Usage()
 }
 
 // renameModel replaces the provider's name of the model by the public id.

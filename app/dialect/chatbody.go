@@ -8,6 +8,7 @@ import (
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
+	"umg/app/usagereader"
 )
 
 // chatBody is a whole chat answer.
@@ -39,9 +40,7 @@ func readChatBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 	if finish := rawjson.String(c.finish.Of(raw)); finish != "" {
 		b.stats.Finish = finishOf(chat.StopOf(finish), c.calls)
 	}
-	if c.usage.Found() && !rawjson.IsNull(c.usage.Of(raw)) {
-		b.stats.Usage, b.stats.Reported = chatUsage(c.usage.Of(raw))
-	}
+	b.stats.readUsage(usagereader.For(&a, llm.Chat), raw, c.usage.Of(raw))
 	model := rawjson.Quote(a.Model)
 	for i := range b.members {
 		switch m := &b.members[i]; m.Value {
@@ -59,9 +58,9 @@ func readChatBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 func (b *chatBody) Stats() StreamStats { return b.stats }
 
 func (b *chatBody) Append(dst []byte, charge llm.Charge) []byte {
-	usage := chatMeter.usageWithCost(b.outline.usage.Of(b.raw), charge)
+	usage := chatFormat.usageWithCost(b.outline.usage.Of(b.raw), charge)
 	if !b.outline.usage.Found() {
-		return appendWith(dst, rawjson.AppendMembers(nil, b.raw, b.members), chatMeter.member, usage)
+		return appendWith(dst, rawjson.AppendMembers(nil, b.raw, b.members), chatFormat.member, usage)
 	}
 	for i := range b.members {
 		if b.members[i].Value == b.outline.usage {

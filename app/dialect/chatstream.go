@@ -27,16 +27,18 @@ type chatStream struct {
 	split   []rawjson.Edits
 	members []rawjson.Member
 	// usage is the last frame with a valid usage and no choices, as JSON.
-	usage []byte
-	// usageObj is the last valid usage object in a frame with choices.
-	usageObj []byte
+	usageChunk []byte
+	// usageObject is the last valid usage object in a frame with choices.
+	usageObject []byte
+	// known means that the usage of the last frame that had one can be correct.
+	known bool
 }
 
 var chatStreams = sync.Pool{New: func() any { return &chatStream{} }}
 
 func newChatStream(a llm.ResponseOptions) Stream {
 	s, _ := chatStreams.Get().(*chatStream)
-	*s = chatStream{passthrough: s.reuseBuffers(a), members: s.members[:0], usage: s.usage[:0], usageObj: s.usageObj[:0]}
+	*s = chatStream{passthrough: s.reuseBuffers(a, llm.Chat), members: s.members[:0], usageChunk: s.usageChunk[:0], usageObject: s.usageObject[:0]}
 	s.reader = s
 	s.envelope.Model = s.model
 	return s
@@ -46,7 +48,7 @@ func newChatStream(a llm.ResponseOptions) Stream {
 const membersKeptMax = 64
 
 func (s *chatStream) Close() {
-	s.trim(&s.usage, &s.usageObj)
+	s.trim(&s.usageChunk, &s.usageObject)
 	if cap(s.members) > membersKeptMax {
 		s.members = nil
 	}
@@ -54,10 +56,7 @@ func (s *chatStream) Close() {
 }
 
 func (s *chatStream) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
-	if !s.options.IncludeUsage {
-		charge = nil
-	}
-	return s.completeEnvelope().AppendFailure(dst, e, requestID, charge)
+	return s.completeEnvelope().AppendFailure(dst, e, requestID, charge, s.options.IncludeUsage)
 }
 
 func (s *chatStream) read(f sse.Frame) (frameReading, error) {
@@ -78,6 +77,9 @@ func (s *chatStream) read(f sse.Frame) (frameReading, error) {
 	}
 	if c.content {
 		s.addContent(c.bytes)
+	}
+	if usage := c.usage.Of(f.Data); c.finished > 0 || c.count == 0 || !rawjson.IsNull(usage) {
+		s.known = s.readUsage(f.Data, usage)
 	}
 	s.adjust(c, f.Data)
 	if c.count == 0 {
@@ -118,13 +120,9 @@ func (s *chatStream) adjust(c *chunk, doc []byte) {
 // adjustUsage removes the usage from a chunk with choices. Clients that asked for the usage read it once, at the end.
 func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *rawjson.Member) {
 	raw := c.usage.Of(doc)
-	if !rawjson.IsNull(raw) {
-		u, ok := chatUsage(raw)
-		s.setUsage(u, ok)
-		if ok && c.count > 0 {
-			s.usageObj = append(s.usageObj[:0], raw...)
-			s.usage = s.usage[:0]
-		}
+	if s.known && !rawjson.IsNull(raw) && c.count > 0 {
+		s.usageObject = append(s.usageObject[:0], raw...)
+		s.usageChunk = s.usageChunk[:0]
 	}
 	switch {
 	case c.count == 0 && !rawjson.IsNull(raw):
@@ -138,9 +136,9 @@ func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *rawjson.Member) {
 // withoutChoices reads a chunk without choices. It keeps the usage chunk until the price is known, and passes other chunks on.
 func (s *chatStream) withoutChoices(c *chunk, doc []byte) frameKind {
 	if usage := c.usage.Of(doc); !rawjson.IsNull(usage) {
-		if _, ok := chatUsage(usage); ok && len(doc) <= heldBytesMax {
-			s.usage = rawjson.AppendMembers(s.usage[:0], doc, s.members)
-			s.usageObj = s.usageObj[:0]
+		if s.known && len(doc) <= heldBytesMax {
+			s.usageChunk = rawjson.AppendMembers(s.usageChunk[:0], doc, s.members)
+			s.usageObject = s.usageObject[:0]
 		}
 		return skippedFrame
 	}
@@ -226,13 +224,13 @@ func (s *chatStream) Finish(dst []byte, b llm.Charge) []byte {
 			dst = s.completeEnvelope().AppendFinish(dst, index, "length")
 		}
 	}
-	if s.options.IncludeUsage {
-		switch {
-		case !b.Estimated && len(s.usage) > 0:
-			dst = sse.AppendData(dst, chatMeter.appendWithUsage(nil, s.usage, b))
-		default:
-			dst = s.completeEnvelope().AppendUsage(dst, chatMeter.usageWithCost(s.usageObj, b))
-		}
+	switch {
+	case !s.options.IncludeUsage:
+		dst = chat.AppendCost(dst, b.Cost)
+	case !b.Estimated && len(s.usageChunk) > 0:
+		dst = sse.AppendData(dst, chatFormat.appendWithUsage(nil, s.usageChunk, b))
+	default:
+		dst = s.completeEnvelope().AppendUsage(dst, chatFormat.usageWithCost(s.usageObject, b))
 	}
 	return append(dst, chat.DoneFrame...)
 }

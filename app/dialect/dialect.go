@@ -14,8 +14,8 @@ import (
 // Dialect has the functions that the text pipeline needs for one style. They have no side effects.
 type Dialect struct {
 	Style llm.Style
-	// Peek reads the head of a request. It checks the JSON only as far as it reads it, because the contract checks the rest.
-	Peek func(body []byte) (Head, error)
+	// peek reads the head of a request.
+	peek func(body []byte, allowed llm.ExtraSet) (Head, error)
 	// Splice appends the request with an edit. All other bytes are unchanged.
 	Splice func(dst, body []byte, h *Head, e Edit) []byte
 	// NewStream passes a stream of the same style through. The caller closes it.
@@ -43,6 +43,15 @@ func Of(s llm.Style) (*Dialect, bool) {
 	return d, ok
 }
 
+// Peek reads the head of a request for which no extra is allowed. It checks the JSON only as far as it reads it, because the contract
+// checks the rest.
+func (d *Dialect) Peek(body []byte) (Head, error) { return d.peek(body, llm.ExtraSet{}) }
+
+// PeekAllowing reads the head of a request as Peek does, with some extras allowed.
+func (d *Dialect) PeekAllowing(body []byte, allowed llm.ExtraSet) (Head, error) {
+	return d.peek(body, allowed)
+}
+
 // Read decodes a request of the style for a translation.
 func (d *Dialect) Read(body []byte) (*llm.Request, error) { return d.Codec.DecodeRequest(body) }
 
@@ -62,22 +71,22 @@ func Traits(s llm.Style) *llm.Traits {
 
 var dialects = map[llm.Style]*Dialect{
 	llm.Chat: {
-		Style: llm.Chat, Peek: peekChat, Splice: spliceChat, NewStream: newChatStream, ReadBody: readChatBody, Frames: chatFrames,
+		Style: llm.Chat, peek: peekChat, Splice: spliceChat, NewStream: newChatStream, ReadBody: readChatBody, Frames: chatFrames,
 		Codec:  chat.Codec{},
 		Status: chat.Status, AppendError: chat.AppendError, AppendNotice: chat.AppendNotice, KeepAlive: chat.KeepAlive,
 	},
 	llm.Messages: {
-		Style: llm.Messages, Peek: peekMessages, Splice: spliceMessages, NewStream: newMessagesStream, ReadBody: readMessagesBody,
-		Frames: framesBy(messages.Codec{}, deltaMeter), Codec: messages.Codec{},
+		Style: llm.Messages, peek: peekMessages, Splice: spliceMessages, NewStream: newMessagesStream, ReadBody: readMessagesBody,
+		Frames: framesBy(messages.Codec{}, deltaFormat), Codec: messages.Codec{},
 		Status: messages.Status, AppendError: messages.AppendError, KeepAlive: messages.KeepAlive,
 	},
 	llm.Responses: {
-		Style: llm.Responses, Peek: peekResponses, Splice: spliceResponses, NewStream: newResponsesStream, ReadBody: readResponsesBody,
-		Frames: framesBy(responses.Codec{}, responsesMeter), Codec: responses.Codec{},
+		Style: llm.Responses, peek: peekResponses, Splice: spliceResponses, NewStream: newResponsesStream, ReadBody: readResponsesBody,
+		Frames: framesBy(responses.Codec{}, responsesFormat), Codec: responses.Codec{},
 		Status: responses.Status, AppendError: responses.AppendError, KeepAlive: responses.KeepAlive,
 	},
 	llm.Native: {
-		Style: llm.Native, Peek: peekNative, Splice: spliceNative, NewStream: newNativeStream, ReadBody: readNativeBody,
+		Style: llm.Native, peek: peekNative, Splice: spliceNative, NewStream: newNativeStream, ReadBody: readNativeBody,
 		Frames: nativeFrames, Codec: native.Codec{},
 		Status: native.Status, AppendError: native.AppendError, KeepAlive: native.KeepAlive,
 	},
@@ -95,6 +104,12 @@ type Head struct {
 	Choices int64
 	// TextBytes counts the bytes that can become input tokens.
 	TextBytes int64
+	// DenseBytes counts those of TextBytes that make more tokens than others, such as digits, punctuation and Chinese characters, in what
+	// the model reads. DenseTokens is the most tokens of them.
+	DenseBytes, DenseTokens int64
+	// Tools counts the tools that the request offers. TypedTools counts those of them that the provider has defined, though the client
+	// runs them.
+	Tools, TypedTools int64
 	// Images counts the images of the request.
 	Images int64
 	// Documents counts the documents that the provider fetches or stores. The gateway does not know their lengths.
@@ -110,8 +125,15 @@ type Head struct {
 	// Opaque is the number of documents, audio and video. Their bytes do not bound their tokens.
 	Opaque int64
 
+	// Allowed has the maxima of the extras that are allowed.
+	Allowed
+
 	text textSize
 	bad  *app.Error
+	// allowed are the extras with which the head was read.
+	allowed llm.ExtraSet
+	// refusal is the extra for which the request is refused; nil for none.
+	refusal *refusal
 	// extras are the parts of the request that the gateway does not send to a provider; nil for none.
 	extras *extraScan
 	spans  [fieldCount]rawjson.Span
@@ -122,6 +144,9 @@ type Head struct {
 // Err is the error for a value that the gateway itself depends on. The contract is checked first, since its errors are
 // more exact; Err catches values that the contract allows.
 func (h *Head) Err() error {
+	if h.refusal != nil {
+		return h.refusal.err(h.Model, nil)
+	}
 	if h.bad == nil {
 		return nil
 	}

@@ -25,12 +25,13 @@ type extraNode struct {
 	tools bool
 }
 
-// extraRoots has the tree of positions of each style.
+// extraRoots has the tree of positions of each style. It numbers the rows.
 var extraRoots = func() map[llm.Style]*extraNode {
 	roots := map[llm.Style]*extraNode{}
 	for style, rows := range extras {
 		roots[style] = &extraNode{}
 		for i := range rows {
+			rows[i].number = i
 			roots[style].add(&rows[i], style)
 		}
 	}
@@ -86,19 +87,6 @@ func snake(name string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
-}
-
-// row returns the first row that covers a value. Kind is the type of an object.
-func (n *extraNode) row(value, kind []byte) *Extra {
-	if rawjson.IsNull(value) {
-		return nil
-	}
-	for _, row := range n.rows {
-		if row.covers(value, kind) {
-			return row
-		}
-	}
-	return nil
 }
 
 func (x *Extra) covers(value, kind []byte) bool {

@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/dialect/rawjson"
+	"umg/app/llm"
 )
 
 // extraScan finds the extras of a request, in the same scan that finds its members. It records the cuts, the first reason to refuse the
@@ -20,12 +21,19 @@ type extraScan struct {
 	depth   int
 	found   []foundExtra
 	cuts    []rawjson.Replacement
-	refused *app.Error
+	refused *refusal
 	last    foundExtra
-	// kept is the number of tools that stay.
-	kept int
-	// dropped are the names of the tools that are dropped.
-	dropped []string
+	// allowed are the rows whose extras go to the provider, and used those of them that the request asks for.
+	allowed llm.ExtraSet
+	used    []usedExtra
+	// requestUses is the bound of the request on all uses of tools; zero until it is read.
+	requestUses int64
+	// offerable are the rows that cover the value read last and may be allowed for another model.
+	offerable llm.ExtraSet
+	// kept is the number of tools that stay, and typed that of those which the provider has defined.
+	kept, typed int
+	// dropped are the tools that are dropped, with their names instead of their places.
+	dropped []foundExtra
 	// optIn is the first switch that turns on a tool of the provider.
 	optIn foundExtra
 }
@@ -49,6 +57,10 @@ type foundExtra struct {
 	at string
 	// kind is its type; empty when it has none.
 	kind string
+	// offerable are the rows by which another model may allow it.
+	offerable llm.ExtraSet
+	// bad is the error for an extra that is allowed and bounded in a wrong way; nil for others.
+	bad *app.Error
 }
 
 // gap tracks which members of an object, or elements of an array, are cut. They are cut together with the commas between them.
@@ -89,19 +101,19 @@ func (w *extraScan) cut(at rawjson.Span, with string) {
 
 // scanMark is the state of the records when a value began.
 type scanMark struct {
-	found, cuts, dropped, kept int
-	units                      int64
-	refused                    *app.Error
+	found, cuts, dropped, kept, used int
+	units                            int64
+	refused                          *refusal
 }
 
 func (w *extraScan) mark() scanMark {
-	return scanMark{len(w.found), len(w.cuts), len(w.dropped), w.kept, w.text.units, w.refused}
+	return scanMark{len(w.found), len(w.cuts), len(w.dropped), w.kept, len(w.used), w.text.units, w.refused}
 }
 
 // forget discards the records about the inside of a value that is cut as a whole.
 func (w *extraScan) forget(m scanMark) {
 	w.found, w.cuts, w.dropped, w.kept, w.refused = w.found[:m.found], w.cuts[:m.cuts], w.dropped[:m.dropped], m.kept, m.refused
-	w.text.units = m.units
+	w.used, w.text.units = w.used[:m.used], m.units
 }
 
 // scanResult is the result of the scan of a value.
@@ -182,6 +194,7 @@ func (w *extraScan) member(n, child *extraNode, o *rawjson.Object, g *gap, depth
 		if rawjson.IsNull(w.doc[o.Value.From:to]) {
 			w.keep(g, member)
 		} else {
+			w.offerable = llm.ExtraSet{}
 			w.forget(before)
 			w.note(n.rest, "")
 			w.drop(g, member)
@@ -194,7 +207,7 @@ func (w *extraScan) member(n, child *extraNode, o *rawjson.Object, g *gap, depth
 	}
 	member, value := rawjson.Span{From: o.Member.From, To: seen.to}, rawjson.Span{From: o.Value.From, To: seen.to}
 	kind := plainText(seen.kind.Of(w.doc))
-	row := child.row(value.Of(w.doc), kind)
+	row := w.row(child, value, kind)
 	switch {
 	case row == nil:
 		w.keep(g, member)
@@ -236,7 +249,7 @@ func (w *extraScan) array(n *extraNode, from, depth int, k textKind) (seen scanR
 		return seen
 	}
 	if seen.emptied = w.end(&g); seen.emptied && first.row != nil {
-		w.refuse(first.row, first.at, first.kind)
+		w.refuseFound(first)
 	}
 	return seen
 }
@@ -250,7 +263,7 @@ func (w *extraScan) element(n *extraNode, a *rawjson.Array, g *gap, depth int, k
 		return false
 	}
 	kind := plainText(seen.kind.Of(w.doc))
-	row := n.row(a.Value.Of(w.doc), kind)
+	row := w.row(n, a.Value, kind)
 	switch {
 	case row != nil && row.Rule == ExtraRefused:
 		w.refuse(row, w.place(), string(kind))
@@ -260,7 +273,7 @@ func (w *extraScan) element(n *extraNode, a *rawjson.Array, g *gap, depth int, k
 		w.note(row, string(kind))
 		w.drop(g, a.Value)
 		if row.Rule == ExtraTool {
-			w.dropped = append(w.dropped, rawjson.String(seen.name.Of(w.doc)))
+			w.dropped = append(w.dropped, foundExtra{at: rawjson.String(seen.name.Of(w.doc)), offerable: w.offerable})
 		}
 		return row.Rule == ExtraTool
 	case seen.emptied && n.rest != nil:
@@ -271,14 +284,24 @@ func (w *extraScan) element(n *extraNode, a *rawjson.Array, g *gap, depth int, k
 		w.keep(g, a.Value)
 		if n.tools {
 			w.kept++
+			w.typed += definedTools(kind)
 		}
 	}
 	return false
 }
 
+// definedTools is one for the type of a tool that the provider has defined, and else zero.
+func definedTools(kind []byte) int {
+	switch string(kind) {
+	case "", "custom", "function":
+		return 0
+	}
+	return 1
+}
+
 // note adds an extra at the current position to the list. Extras with the same listed name are listed once.
 func (w *extraScan) note(row *Extra, kind string) {
-	w.last = foundExtra{row: row, kind: kind}
+	w.last = foundExtra{row: row, kind: kind, offerable: w.offerable}
 	if row.Listed == "" {
 		w.last.at = w.place()
 	}
@@ -309,23 +332,14 @@ func clip(name []byte) []byte { return bytes.ToValidUTF8(name[:min(len(name), dr
 
 // refuse records why the request must be refused, unless there is an earlier reason.
 func (w *extraScan) refuse(row *Extra, at, kind string) {
-	if w.refused != nil {
-		return
-	}
-	shown := at
-	if kind != "" {
-		shown += " (" + string(clip([]byte(kind))) + ")"
-	}
-	advice := cmp.Or(row.Advice(), "Leave it out.")
-	if row.Rule == ExtraTool {
-		advice = "Leave it out, or offer a tool of your own beside it."
-	}
-	w.refused = app.Errorf(app.Invalid, unsupportedParameter, "%s asks for %s, which this gateway does not offer for any model. %s",
-		shown, row.What, advice).At(at)
+	w.refuseFound(foundExtra{row: row, at: at, kind: kind, offerable: w.offerable})
 }
 
-// unsupportedParameter is the code of an error about a member that cannot be served.
-const unsupportedParameter = "unsupported_parameter"
+func (w *extraScan) refuseFound(one foundExtra) {
+	if w.refused == nil {
+		w.refused = &refusal{one}
+	}
+}
 
 // topMember scans a member of the request itself. It reports false when the member is broken.
 func (w *extraScan) topMember(root *extraNode, name []byte, o *rawjson.Object, g *gap) bool {
@@ -348,14 +362,28 @@ func (h *Head) noteExtras(w *extraScan) {
 	if choice := h.spans[fieldToolChoice]; choice.Found() || w.optIn.row != nil {
 		w.settle(choice.Of(w.doc))
 	}
+	h.allowed = w.allowed
+	h.noteUses(w)
 	if w.refused != nil {
-		h.bad = w.refused
+		h.refusal = w.refused
 	}
 	if len(w.cuts) > 0 {
 		found := *w
 		h.extras = &found
 	}
 }
+
+// HasExtras reports whether the request asks for an extra, allowed or not.
+func (h *Head) HasExtras() bool { return h.extras != nil || h.refusal != nil || !h.used.IsEmpty() }
+
+// UsesExtras reports whether the request asks for an extra that is allowed.
+func (h *Head) UsesExtras() bool { return !h.used.IsEmpty() }
+
+// Allows reports whether the head was read with these extras allowed.
+func (h *Head) Allows(extras llm.ExtraSet) bool { return h.allowed == extras }
+
+// Changed reports whether the extras of the request make the gateway change it.
+func (h *Head) Changed() bool { return h.extras != nil }
 
 // Extras returns the extras that are dropped, as the client's style names them.
 func (h *Head) Extras() []string {
@@ -365,20 +393,25 @@ func (h *Head) Extras() []string {
 	return h.extras.names()
 }
 
-// WithoutExtras returns a copy of the request without the extras that are dropped. Every other byte is unchanged.
+// WithoutExtras returns a copy of the request without the extras that are dropped, and with the bounds of those that are allowed. Every
+// other byte is unchanged.
 func (h *Head) WithoutExtras() []byte { return h.extras.without() }
 
 // settle checks the rules that concern the whole request. A switch for a tool of the provider needs another tool, and a tool that must
 // be called must remain.
 func (w *extraScan) settle(choice []byte) {
 	if w.optIn.row != nil && w.kept == 0 {
-		w.refuse(w.optIn.row, w.optIn.at, "")
+		w.refuseFound(foundExtra{row: w.optIn.row, at: w.optIn.at, offerable: w.optIn.offerable})
 	}
 	if len(w.dropped) == 0 || len(choice) == 0 || choice[0] != '{' {
 		return
 	}
-	if chosen := rawjson.String(rawjson.Get(choice, "name")); chosen != "" && slices.Contains(w.dropped, chosen) {
-		w.refuse(&Extra{What: providerTool, Rule: ExtraRefused}, "tool_choice", chosen)
+	chosen := rawjson.String(rawjson.Get(choice, "name"))
+	i := slices.IndexFunc(w.dropped, func(one foundExtra) bool { return one.at == chosen })
+	if chosen != "" && i >= 0 {
+		w.refuseFound(foundExtra{
+			row: &Extra{What: providerTool, Rule: ExtraRefused}, at: "tool_choice", kind: chosen, offerable: w.dropped[i].offerable,
+		})
 	}
 }
 
@@ -397,7 +430,9 @@ func (w *extraScan) names() []string {
 
 // without returns the document without the cuts.
 func (w *extraScan) without() []byte {
-	slices.SortFunc(w.cuts, func(a, b rawjson.Replacement) int { return a.At.From - b.At.From })
+	slices.SortFunc(w.cuts, func(a, b rawjson.Replacement) int {
+		return cmp.Or(cmp.Compare(a.At.From, b.At.From), cmp.Compare(a.At.To, b.At.To))
+	})
 	out, last := make([]byte, 0, len(w.doc)), 0
 	for _, one := range w.cuts {
 		out = append(out, w.doc[last:one.At.From]...)

@@ -9,7 +9,7 @@ import (
 )
 
 // framesBy returns a function that writes a whole answer as the frames of a stream, with the codec of its style.
-func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
+func framesBy(codec llm.Codec, m *usageFormat) func(raw []byte) ([]byte, error) {
 	return func(raw []byte) ([]byte, error) {
 		a := &llm.ResponseOptions{Model: rawjson.String(rawjson.Get(raw, "model")), CallID: rawjson.String(rawjson.Get(raw, "id")), Choices: 1}
 		// Answers of some styles have no date.
@@ -28,16 +28,16 @@ func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
 		for i := range events[:end] {
 			out = encoder.Append(out, &events[i])
 		}
-		last := encoder.Append(nil, &events[end])
-		if !answer.Reported {
-			last = m.unreported(last)
+		usage := []byte("null") // A client does not read missing counts as zero.
+		if answer.Reported {
+			usage = rawjson.Get(raw, m.member)
 		}
-		return append(out, last...), nil
+		return append(out, m.withUsage(encoder.Append(nil, &events[end]), usage)...), nil
 	}
 }
 
-// unreported removes the usage from the frames that end a stream, so that a client does not read missing counts as zero.
-func (m *meter) unreported(frames []byte) []byte {
+// withUsage replaces the usage in the frames that end a stream by that of the provider, which has more members than other styles.
+func (m *usageFormat) withUsage(frames, usage []byte) []byte {
 	var out []byte
 	r := sse.NewReader(bytes.NewReader(frames), nil)
 	defer r.Close()
@@ -52,7 +52,7 @@ func (m *meter) unreported(frames []byte) []byte {
 			in = rawjson.MemberOf(f.Data, m.holder)
 		}
 		if at := rawjson.MemberOf(in.Of(f.Data), m.member); at.Found() {
-			e.Replace(rawjson.Span{From: in.From + at.From, To: in.From + at.To}, "null")
+			e.Replace(rawjson.Span{From: in.From + at.From, To: in.From + at.To}, string(oneLine(usage)))
 		}
 		out = appendFrame(out, f, f.Event, &e)
 	}

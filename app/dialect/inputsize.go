@@ -17,14 +17,14 @@ type mediaSize struct {
 	// opaque counts documents, audio and video, whose bytes do not bound their tokens. The tokens are an estimate that is usually below the
 	// provider's count.
 	opaque, tokens int64
-	// textUnits are the units of the data of media, which the scan of the request has counted as text.
-	textUnits int64
+	// text is the size of the data of media, which the scan of the request has counted as text.
+	text textSize
 }
 
 func (m mediaSize) plus(n mediaSize) mediaSize {
 	return mediaSize{
 		m.images + n.images, m.documents + n.documents, m.foreign + n.foreign, m.opaque + n.opaque, m.tokens + n.tokens,
-		m.textUnits + n.textUnits,
+		m.text.plus(n.text),
 	}
 }
 
@@ -41,7 +41,7 @@ const (
 
 // opaqueData measures data whose number of tokens the gateway does not know.
 func opaqueData(data []byte, bytesPerToken int64) mediaSize {
-	return mediaSize{opaque: 1, tokens: int64(len(data)) / bytesPerToken, textUnits: textUnitsOf(data)}
+	return mediaSize{opaque: 1, tokens: int64(len(data)) / bytesPerToken, text: textSizeOf(data)}
 }
 
 // documentData measures a document with its data. Kind is its media type, or a data URL.
@@ -56,14 +56,16 @@ func documentData(data, kind []byte) mediaSize {
 // as in the arguments of a call, the same members are text that the model reads. A request without members that may have media is not
 // scanned.
 func (h *Head) measureMedia(body []byte, turn func(value []byte) mediaSize) {
-	h.TextTokens = h.text.units / unitsPerToken
+	h.TextTokens, h.DenseBytes, h.DenseTokens = h.text.units/unitsPerToken, h.text.denseBytes, (h.text.denseHalves+1)/2
 	if !h.text.hasMedia {
 		return
 	}
 	m := sumElements(h.spans[fieldTurns].Of(body), turn)
 	h.Images, h.Documents, h.Opaque, h.MediaTokens = m.images, m.documents, m.opaque, m.tokens
 	h.TextBytes -= m.foreign
-	h.TextTokens = max(0, h.text.units-m.textUnits) / unitsPerToken
+	h.TextTokens = max(0, h.text.units-m.text.units) / unitsPerToken
+	h.DenseBytes = max(0, h.text.denseBytes-m.text.denseBytes)
+	h.DenseTokens = (max(0, h.text.denseHalves-m.text.denseHalves) + 1) / 2
 }
 
 // sumElements adds up the sizes of the elements of an array. Any other value counts as the only element.
@@ -121,7 +123,7 @@ func imageAt(address []byte) mediaSize {
 	// Some encoders escape the slash.
 	for _, data := range [...]string{`"data:image/`, `"data:image\/`} {
 		if len(address) >= len(data) && bytes.EqualFold(address[:len(data)], []byte(data)) {
-			return mediaSize{images: 1, foreign: int64(len(address)), textUnits: textUnitsOf(address)}
+			return mediaSize{images: 1, foreign: int64(len(address)), text: textSizeOf(address)}
 		}
 	}
 	return mediaSize{images: 1}
@@ -158,7 +160,7 @@ func blockSize(block []byte) mediaSize {
 		})
 	case "image":
 		if rawjson.String(rawjson.Get(source, "type")) == "base64" && isMedia(source, "media_type", "image/") {
-			return mediaSize{images: 1, foreign: int64(len(source)), textUnits: textUnitsOf(source)}
+			return mediaSize{images: 1, foreign: int64(len(source)), text: textSizeOf(source)}
 		}
 		return mediaSize{images: 1}
 	case "document":
@@ -214,7 +216,7 @@ func blob(value []byte) mediaSize {
 	case linked:
 		return linkedDocument()
 	case is("image/"):
-		return mediaSize{images: 1, foreign: size, textUnits: textUnitsOf(value)}
+		return mediaSize{images: 1, foreign: size, text: textSizeOf(value)}
 	case is("audio/"), is("video/"):
 		m := opaqueData(data, streamBytesPerToken)
 		m.foreign = size - size/soundShare

@@ -4,11 +4,12 @@ import (
 	"umg/app/dialect/messages"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // readMessagesBody checks that raw is a whole message and records the edits for the client.
 func readMessagesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
-	b := &passthroughBody{raw: raw, meter: messagesMeter}
+	b := &passthroughBody{raw: raw, format: messagesFormat}
 	model := rawjson.Quote(a.Model)
 	var content, stop, failed rawjson.Span
 	calls := false
@@ -45,10 +46,6 @@ func readMessagesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 		}
 		b.stats.Finish = finishOf(messages.StopOf(reason), calls)
 	}
-	c := emptyReport()
-	if usage := b.usage.Of(raw); !rawjson.IsNull(usage) {
-		readMessagesUsage(&c, usage)
-		b.stats.Usage, b.stats.Reported = c.Usage()
-	}
+	b.stats.readUsage(usagereader.For(&a, llm.Messages), raw, b.usage.Of(raw))
 	return b, nil
 }

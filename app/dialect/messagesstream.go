@@ -18,10 +18,9 @@ type messagesStream struct {
 	passthrough
 
 	// event is the event of the frame that is being read.
-	event  []byte
-	edits  rawjson.Edits
-	counts llm.Report
-	calls  bool
+	event []byte
+	edits rawjson.Edits
+	calls bool
 	// index is the index of the open block, as JSON.
 	index []byte
 }
@@ -30,7 +29,7 @@ var messagesStreams = sync.Pool{New: func() any { return &messagesStream{} }}
 
 func newMessagesStream(a llm.ResponseOptions) Stream {
 	s, _ := messagesStreams.Get().(*messagesStream)
-	*s = messagesStream{passthrough: s.reuseBuffers(a), counts: emptyReport(), index: s.index[:0]}
+	*s = messagesStream{passthrough: s.reuseBuffers(a, llm.Messages), index: s.index[:0]}
 	s.reader = s
 	return s
 }
@@ -134,9 +133,10 @@ func (s *messagesStream) readStart(doc []byte, message rawjson.Span) {
 			usage = o.Value
 		}
 	}
-	switch none := string(messagesMeter.append(nil, llm.Usage{})); {
+	s.usage.ReadAnswer(&s.report, message.Of(doc))
+	switch none := string(messagesFormat.append(nil, llm.Usage{})); {
 	case !rawjson.IsNull(usage.Of(doc)):
-		s.readUsage(usage.Of(doc))
+		s.readPartOfUsage(usage.Of(doc))
 	case usage.Found():
 		// Clients add later counts to this usage.
 		s.edits.Replace(usage, none)
@@ -145,12 +145,13 @@ func (s *messagesStream) readStart(doc []byte, message rawjson.Span) {
 	}
 }
 
-func (s *messagesStream) readUsage(raw []byte) {
+// readPartOfUsage reads a usage object, which has the counts that have changed.
+func (s *messagesStream) readPartOfUsage(raw []byte) {
 	if rawjson.IsNull(raw) {
 		return
 	}
-	hasOutput := readMessagesUsage(&s.counts, raw)
-	u, ok := s.counts.Usage()
+	hasOutput := s.usage.ReadUsage(&s.report, raw)
+	u, ok := s.report.Usage()
 	switch {
 	case hasOutput:
 		s.setUsage(u, ok)
@@ -162,7 +163,7 @@ func (s *messagesStream) readUsage(raw []byte) {
 
 // readDelta reads a message_delta. Without a stop_reason it has only the usage so far.
 func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (frameKind, error) {
-	s.readUsage(v.usage.Of(doc))
+	s.readPartOfUsage(v.usage.Of(doc))
 	delta := v.delta.Of(doc)
 	if reason := rawjson.String(rawjson.Get(delta, "stop_reason")); reason != "" {
 		stop := messages.StopOf(reason)
@@ -185,7 +186,7 @@ func (s *messagesStream) append(dst []byte, f sse.Frame) []byte {
 func (s *messagesStream) preface(dst []byte) []byte { return dst }
 
 func (s *messagesStream) Finish(dst []byte, b llm.Charge) []byte {
-	dst = s.appendHeld(dst, deltaMeter, b)
+	dst = s.appendHeld(dst, deltaFormat, b)
 	if b.Truncated && s.phase != phaseEnding {
 		if len(s.index) > 0 {
 			dst = append(dst, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":"...)
@@ -193,7 +194,7 @@ func (s *messagesStream) Finish(dst []byte, b llm.Charge) []byte {
 		}
 		dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\","+
 			"\"stop_sequence\":null,\"stop_details\":null,\"container\":null},\"usage\":"...)
-		dst = append(append(dst, deltaMeter.usageWithCost(nil, b)...), "}\n\n"...)
+		dst = append(append(dst, deltaFormat.usageWithCost(nil, b)...), "}\n\n"...)
 	}
 	if !s.done {
 		dst = append(dst, messageStop...)

@@ -6,6 +6,7 @@ import (
 	"umg/app/dialect/native"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // generation has the positions of the members of a native answer, or of one frame, which has the same form.
@@ -163,7 +164,7 @@ func (g *generation) finish(doc []byte, calls bool) string {
 
 // readNativeBody checks that raw is a whole answer and records the edits for the client.
 func readNativeBody(raw []byte, a llm.ResponseOptions) (Body, error) {
-	b := &passthroughBody{raw: raw, meter: nativeMeter}
+	b := &passthroughBody{raw: raw, format: nativeFormat}
 	var g generation
 	o := g.read(raw)
 	needed := g.candidates
@@ -184,7 +185,7 @@ func readNativeBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 		renameModel(&b.edits, raw, g.model, rawjson.Quote(a.Model))
 	}
 	b.stats = StreamStats{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
-	b.stats.Usage, b.stats.Reported = nativeUsage(g.usage.Of(raw))
+	b.stats.readUsage(usagereader.For(&a, llm.Native), raw, g.usage.Of(raw))
 	return b, nil
 }
 

@@ -29,7 +29,7 @@ var nativeStreams = sync.Pool{New: func() any { return &nativeStream{} }}
 
 func newNativeStream(a llm.ResponseOptions) Stream {
 	s, _ := nativeStreams.Get().(*nativeStream)
-	*s = nativeStream{passthrough: s.reuseBuffers(a), id: s.id[:0]}
+	*s = nativeStream{passthrough: s.reuseBuffers(a, llm.Native), id: s.id[:0]}
 	s.reader = s
 	return s
 }
@@ -88,9 +88,7 @@ func (s *nativeStream) count(doc []byte, g *generation) frameReading {
 	if r.reopens {
 		s.finished, s.done, s.reopened = 0, false, true
 	}
-	if !rawjson.IsNull(usage) {
-		s.setUsage(nativeUsage(usage))
-	}
+	s.readUsage(doc, usage)
 	if g.plain() && rawjson.IsNull(usage) {
 		r.text = g.text
 	}
@@ -115,7 +113,7 @@ func (s *nativeStream) append(dst []byte, f sse.Frame) []byte {
 func (s *nativeStream) preface(dst []byte) []byte { return dst }
 
 func (s *nativeStream) Finish(dst []byte, b llm.Charge) []byte {
-	dst = s.appendHeld(dst, nativeMeter, b)
+	dst = s.appendHeld(dst, nativeFormat, b)
 	if !b.Truncated || s.phase == phaseEnding {
 		return dst
 	}
@@ -127,7 +125,7 @@ func (s *nativeStream) Finish(dst []byte, b llm.Charge) []byte {
 		dst = append(dst, `{"content":{"role":"model","parts":[]},"finishReason":"MAX_TOKENS","index":`...)
 		dst = append(strconv.AppendInt(dst, index, 10), '}')
 	}
-	dst = append(append(dst, `],"usageMetadata":`...), nativeMeter.usageWithCost(nil, b)...)
+	dst = append(append(dst, `],"usageMetadata":`...), nativeFormat.usageWithCost(nil, b)...)
 	dst = append(append(dst, `,"modelVersion":`...), s.model...)
 	if len(s.id) > 0 {
 		dst = append(append(dst, `,"responseId":`...), s.id...)

@@ -47,12 +47,14 @@ const (
 	fieldStore
 	fieldInclude
 	fieldReasoning
+	// fieldToolCalls bounds the uses of tools that the provider runs.
+	fieldToolCalls
 	fieldCount
 )
 
 // read scans a request once. It records where its members and its extras are, and reads the members that every style has.
-func (h *Head) read(body []byte, style llm.Style, known map[string]field) error {
-	w := extraScan{doc: body}
+func (h *Head) read(body []byte, style llm.Style, known map[string]field, allowed llm.ExtraSet) error {
+	w := extraScan{doc: body, allowed: allowed}
 	var g gap
 	root := extraRoots[style]
 	o := rawjson.OpenObject(body, 0)
@@ -80,7 +82,7 @@ func (h *Head) read(body []byte, style llm.Style, known map[string]field) error 
 		return err
 	}
 	w.end(&g)
-	h.text = w.text
+	h.text, h.Tools, h.TypedTools = w.text, int64(w.kept), int64(w.typed)
 	h.noteExtras(&w)
 	h.Stream = h.flag(body, fieldStream, "stream")
 	h.Choices = 1

@@ -20,6 +20,7 @@ var (
 	responsesFields = map[string]field{
 		"model": fieldModel, "stream": fieldStream, "max_output_tokens": fieldMaxTokens, "safety_identifier": fieldEndUser,
 		"user": fieldEndUserOld, "input": fieldTurns, "store": fieldStore, "include": fieldInclude, "reasoning": fieldReasoning,
+		"max_tool_calls": fieldToolCalls,
 	}
 	nativeFields = map[string]field{
 		"model": fieldModel, "stream": fieldStream, "generationConfig": fieldOptions, "generation_config": fieldOptions,
@@ -32,9 +33,9 @@ var (
 )
 
 // peekChat reads the head of a chat request.
-func peekChat(body []byte) (Head, error) {
+func peekChat(body []byte, allowed llm.ExtraSet) (Head, error) {
 	var h Head
-	if err := h.read(body, llm.Chat, chatFields); err != nil {
+	if err := h.read(body, llm.Chat, chatFields, allowed); err != nil {
 		return h, err
 	}
 	old := h.count(body, fieldMaxTokensOld, "max_tokens")
@@ -55,9 +56,9 @@ func peekChat(body []byte) (Head, error) {
 }
 
 // peekMessages reads the head of a messages request.
-func peekMessages(body []byte) (Head, error) {
+func peekMessages(body []byte, allowed llm.ExtraSet) (Head, error) {
 	var h Head
-	if err := h.read(body, llm.Messages, messagesFields); err != nil {
+	if err := h.read(body, llm.Messages, messagesFields, allowed); err != nil {
 		return h, err
 	}
 	h.MaxTokens = h.count(body, fieldMaxTokens, "max_tokens")
@@ -74,9 +75,9 @@ func peekMessages(body []byte) (Head, error) {
 }
 
 // peekResponses reads the head of a responses request.
-func peekResponses(body []byte) (Head, error) {
+func peekResponses(body []byte, allowed llm.ExtraSet) (Head, error) {
 	var h Head
-	if err := h.read(body, llm.Responses, responsesFields); err != nil {
+	if err := h.read(body, llm.Responses, responsesFields, allowed); err != nil {
 		return h, err
 	}
 	h.MaxTokens = h.count(body, fieldMaxTokens, "max_output_tokens")
@@ -90,9 +91,9 @@ func peekResponses(body []byte) (Head, error) {
 }
 
 // peekNative reads the head of a native request.
-func peekNative(body []byte) (Head, error) {
+func peekNative(body []byte, allowed llm.ExtraSet) (Head, error) {
 	var h Head
-	if err := h.read(body, llm.Native, nativeFields); err != nil {
+	if err := h.read(body, llm.Native, nativeFields, allowed); err != nil {
 		return h, err
 	}
 	if h.readInside(body, fieldOptions, "generationConfig", generationFields) {

@@ -4,6 +4,7 @@ import (
 	"umg/app/dialect/rawjson"
 	"umg/app/dialect/responses"
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // response has the positions of the members of an answer of the responses style, in a body or in an event.
@@ -101,7 +102,7 @@ func (r *response) finish(doc []byte, status string) (string, error) {
 
 // readResponsesBody checks that raw is a whole answer and records the edits for the client.
 func readResponsesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
-	b := &passthroughBody{raw: raw, meter: responseMeter}
+	b := &passthroughBody{raw: raw, format: responseFormat}
 	var r response
 	o := r.read(raw, 0)
 	if rawjson.String(r.status.Of(raw)) == "failed" && o.IsWhole() {
@@ -122,6 +123,6 @@ func readResponsesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 		return nil, err
 	}
 	b.stats = StreamStats{ContentBytes: r.bytes, Finish: finish}
-	b.stats.Usage, b.stats.Reported = responsesUsage(r.usage.Of(raw))
+	b.stats.readUsage(usagereader.For(&a, llm.Responses), raw, r.usage.Of(raw))
 	return b, nil
 }

@@ -33,7 +33,7 @@ var responsesStreams = sync.Pool{New: func() any { return &responsesStream{} }}
 
 func newResponsesStream(a llm.ResponseOptions) Stream {
 	s, _ := responsesStreams.Get().(*responsesStream)
-	*s = responsesStream{passthrough: s.reuseBuffers(a), response: s.response[:0]}
+	*s = responsesStream{passthrough: s.reuseBuffers(a, llm.Responses), response: s.response[:0]}
 	s.reader, s.heldMax = s, responseHeldMax
 	return s
 }
@@ -125,7 +125,7 @@ func (s *responsesStream) read(f sse.Frame) (frameReading, error) {
 	if s.stats.Finish = finish; s.stats.ContentBytes == 0 {
 		s.stats.ContentBytes = r.bytes
 	}
-	s.setUsage(responsesUsage(r.usage.Of(doc)))
+	s.readUsage(v.response.Of(doc), r.usage.Of(doc))
 	return frameReading{kind: usageFrame, isEndMark: true}, nil
 }
 
@@ -150,7 +150,7 @@ func (s *responsesStream) append(dst []byte, f sse.Frame) []byte {
 func (s *responsesStream) preface(dst []byte) []byte { return dst }
 
 func (s *responsesStream) Finish(dst []byte, b llm.Charge) []byte {
-	dst = s.appendHeld(dst, responsesMeter, b)
+	dst = s.appendHeld(dst, responsesFormat, b)
 	if !b.Truncated || s.phase == phaseEnding {
 		return dst
 	}
@@ -160,7 +160,7 @@ func (s *responsesStream) Finish(dst []byte, b llm.Charge) []byte {
 	}
 	answer = appendWith(nil, answer, "status", []byte(`"incomplete"`))
 	answer = appendWith(nil, answer, "incomplete_details", []byte(`{"reason":"max_output_tokens"}`))
-	answer = appendWith(nil, answer, "usage", responseMeter.usageWithCost(nil, b))
+	answer = appendWith(nil, answer, "usage", responseFormat.usageWithCost(nil, b))
 	dst = append(dst, "event: response.incomplete\ndata: {\"type\":\"response.incomplete\",\"sequence_number\":"...)
 	dst = append(strconv.AppendInt(dst, s.next, 10), `,"response":`...)
 	return append(append(dst, answer...), "}\n\n"...)

@@ -8,6 +8,7 @@ import (
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
+	"umg/app/usagereader"
 )
 
 const (
@@ -74,11 +75,14 @@ type passthrough struct {
 	reader  frameReader
 	options llm.ResponseOptions
 	// model is the public id of the model, as JSON.
-	model    string
-	phase    phase
-	done     bool
-	heldMax  int
-	stats    StreamStats
+	model   string
+	phase   phase
+	done    bool
+	heldMax int
+	stats   StreamStats
+	// usage reads the usage of the provider, and report has what it has read so far.
+	usage    llm.UsageReader
+	report   llm.Report
 	template deltaTemplate
 	held     []byte
 	// usageFrame is the frame with the usage.
@@ -88,10 +92,11 @@ type passthrough struct {
 	scratch      []byte
 }
 
-// reuseBuffers returns a passthrough for another stream that reuses the buffers of this one.
-func (p *passthrough) reuseBuffers(a llm.ResponseOptions) passthrough {
+// reuseBuffers returns a passthrough for another stream of a style that reuses the buffers of this one.
+func (p *passthrough) reuseBuffers(a llm.ResponseOptions, style llm.Style) passthrough {
 	return passthrough{
 		options: a, model: rawjson.Quote(a.Model), heldMax: heldBytesMax, template: p.template.reuseBuffers(),
+		usage: usagereader.For(&a, style), report: usagereader.NewReport(),
 		held: p.held[:0], usageFrame: p.usageFrame[:0], scratch: p.scratch[:0],
 	}
 }
@@ -180,6 +185,22 @@ func (p *passthrough) addContent(contentBytes int64) {
 	p.stats.ContentFrames++
 }
 
+// readUsage reads the usage in a frame, or in the answer within it, from the member where the style has it or from another place. It
+// reports whether there is one that can be correct.
+func (p *passthrough) readUsage(answer, object []byte) bool {
+	elsewhere := p.usage.ReadAnswer(&p.report, answer)
+	if rawjson.IsNull(object) {
+		if !elsewhere {
+			return false
+		}
+	} else {
+		p.usage.ReadUsage(&p.report, object)
+	}
+	u, ok := p.report.Usage()
+	p.setUsage(u, ok)
+	return ok
+}
+
 // setUsage records a usage, if it is known. A usage without doubts is only replaced by one with doubts after more content.
 func (p *passthrough) setUsage(u llm.Usage, ok bool) {
 	if ok && (u.Doubts == 0 || !p.stats.Reported || p.stats.Usage.Doubts != 0) {
@@ -246,7 +267,7 @@ func (p *passthrough) holdUsage(dst []byte, f sse.Frame) ([]byte, Step, error) {
 }
 
 // appendHeld appends the held frames, with the charge in the frame with the usage.
-func (p *passthrough) appendHeld(dst []byte, m *meter, b llm.Charge) []byte {
+func (p *passthrough) appendHeld(dst []byte, m *usageFormat, b llm.Charge) []byte {
 	dst = append(dst, p.held[:p.usageFrameAt]...)
 	if len(p.usageFrame) > 0 {
 		from, to := dataStart(p.usageFrame), len(p.usageFrame)-len(frameEnd)

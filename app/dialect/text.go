@@ -78,15 +78,23 @@ func namesMedia(name []byte) bool {
 // textSize is the size of the text of a request, as far as it was scanned.
 type textSize struct {
 	units int64
+	// denseBytes counts the bytes of digits, punctuation, escapes and characters beyond ASCII in the strings that a model reads, and
+	// denseHalves the most tokens of them, in halves.
+	denseBytes, denseHalves int64
 	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
 	hasMedia bool
 }
 
-// textUnitsOf returns the units of a value in a conversation.
-func textUnitsOf(value []byte) int64 {
-	var w textSize
+// plus adds the sizes of two texts.
+func (w textSize) plus(v textSize) textSize {
+	w.units, w.denseBytes, w.denseHalves = w.units+v.units, w.denseBytes+v.denseBytes, w.denseHalves+v.denseHalves
+	return w
+}
+
+// textSizeOf returns the size of the text of a value in a conversation.
+func textSizeOf(value []byte) (w textSize) {
 	w.valueEnd(value, rawjson.SkipSpace(value, 0), rawjson.DepthMax, kindTurns)
-	return w.units
+	return w
 }
 
 // valueEnd returns the index after a value, or -1 when it is broken, and counts the units of its text.
@@ -98,7 +106,7 @@ func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 	case '"':
 		to := rawjson.StringEnd(doc, from)
 		if to > 0 && k != kindSettings {
-			w.units += textUnits(doc[from+1 : to-1])
+			w.addText(doc[from+1 : to-1])
 		}
 		return to
 	case '{':
@@ -108,7 +116,11 @@ func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 	}
 	to := rawjson.ValueEnd(doc, from, depth)
 	if to > 0 && k == kindJSON {
-		w.units += int64(to-from) * letterUnits
+		n := int64(to - from)
+		w.units += n * letterUnits
+		if c := doc[from]; c == '-' || '0' <= c && c <= '9' {
+			w.denseBytes, w.denseHalves = w.denseBytes+n, w.denseHalves+n*markHalves
+		}
 	}
 	return to
 }
@@ -175,9 +187,8 @@ const (
 	slashes   = '\\' * allBytes
 )
 
-// textUnits counts the units of the inside of a JSON string. It counts eight bytes of ASCII without escapes at once.
-func textUnits(s []byte) int64 {
-	var n int64
+// addText counts the inside of a JSON string. It counts eight bytes of ASCII without escapes at once.
+func (w *textSize) addText(s []byte) {
 	for at := 0; at < len(s); {
 		if at+wordBytes <= len(s) {
 			word := binary.LittleEndian.Uint64(s[at:])
@@ -185,16 +196,59 @@ func textUnits(s []byte) int64 {
 			other := (word | (unlike-allBytes)&^unlike) & highBits
 			// Without another character, plain is the length of the word.
 			plain := bits.TrailingZeros64(other) / wordBytes
-			n += int64(plain) * letterUnits
+			marks := marksIn(word, plain)
+			w.units += int64(plain) * letterUnits
+			w.denseBytes, w.denseHalves = w.denseBytes+marks, w.denseHalves+marks*markHalves
 			if at += plain; other == 0 {
 				continue
 			}
 		}
 		size, units := characterUnits(s[at:])
-		n += units
+		w.units += units
+		w.addDense(s[at], size)
 		at += size
 	}
-	return n
+}
+
+// The most tokens of dense text, in halves. A digit or a mark of punctuation is at most one token. Of other characters each byte is at
+// most half a token, which makes one and a half for a Chinese, Japanese or Korean character.
+const (
+	markHalves   = 2
+	byteHalves   = 1
+	escapeHalves = 3
+)
+
+// addDense counts a character with the first byte c, if it is dense.
+func (w *textSize) addDense(c byte, size int) {
+	switch {
+	case c == '\\' && size > len(`\n`):
+		w.denseHalves += escapeHalves
+	case c >= 0x80:
+		w.denseHalves += byteHalves
+	case c == ' ', 'a' <= c|0x20 && c|0x20 <= 'z':
+		return
+	default:
+		w.denseHalves += markHalves
+	}
+	w.denseBytes += int64(size)
+}
+
+// marksIn counts the bytes among the first n of a word of ASCII that are neither letters nor spaces.
+func marksIn(word uint64, n int) int64 {
+	const (
+		fold    = 0x20 * allBytes
+		fromA   = (0x80 - 'a') * allBytes
+		aboveZ  = (0x80 - 'z' - 1) * allBytes
+		nonZero = 0x7f * allBytes
+	)
+	word &^= highBits // Only the bytes before the first one beyond ASCII count.
+	folded := word | fold
+	letters := (folded + fromA) &^ (folded + aboveZ)
+	marks := ((word ^ fold) + nonZero) &^ letters & highBits
+	if n < wordBytes {
+		marks &= 1<<(n*wordBytes) - 1
+	}
+	return int64(bits.OnesCount64(marks))
 }
 
 // characterUnits returns the bytes and the units of the first character of a text.

@@ -43,13 +43,34 @@ func TestTextWeighsTheSameHoweverItIsWritten(t *testing.T) {
 			escaped.WriteString(inside)
 		}
 		want := unitsOf(text)
-		if got := textUnits(plain[1 : len(plain)-1]); got != want {
-			t.Fatalf("%s weighs %d, want %d", plain, got, want)
-		}
-		if got := textUnits([]byte(escaped.String())); got != want {
-			t.Fatalf("%s weighs %d, want %d", escaped.String(), got, want)
+		for _, written := range []string{string(plain[1 : len(plain)-1]), escaped.String()} {
+			var w textSize
+			w.addText([]byte(written))
+			if w.units != want {
+				t.Fatalf("%s weighs %d, want %d", written, w.units, want)
+			}
+			if dense, halves := denseOf(written); w.denseBytes != dense || w.denseHalves != halves {
+				t.Fatalf("%s has %d dense bytes and %d halves of tokens, want %d and %d", written, w.denseBytes, w.denseHalves, dense, halves)
+			}
 		}
 	})
+}
+
+// denseOf counts the dense bytes of the inside of a JSON string, one after the other.
+func denseOf(s string) (dense, halves int64) {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\' && s[i+1] == 'u':
+			dense, halves, i = dense+6, halves+3, i+5
+		case c == '\\':
+			dense, halves, i = dense+2, halves+2, i+1
+		case c >= 0x80:
+			dense, halves = dense+1, halves+1
+		case !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ", rune(c)):
+			dense, halves = dense+1, halves+2
+		}
+	}
+	return dense, halves
 }
 
 func hex4(r rune) string {

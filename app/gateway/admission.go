@@ -253,7 +253,9 @@ const millisecondsPerSecond = 1000
 // minHoldOf is the cost of the smallest call of a model.
 func minHoldOf(m *catalog.Model) (app.Amount, error) {
 	if m.Kind != catalog.KindVideo {
-		e, err := newEstimate(&dialect.Head{MaxTokens: 1, Choices: 1}, m)
+		usual := *m
+		usual.RateCard.Conditions = nil // Whether a condition applies depends on the call.
+		e, err := newEstimate(&dialect.Head{MaxTokens: 1, Choices: 1}, &usual, time.Time{})
 		return e.min, err
 	}
 	seconds := int64(0)

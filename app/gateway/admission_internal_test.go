@@ -21,7 +21,7 @@ func TestTheLeastHoldOfAModel(t *testing.T) {
 		want  app.Amount
 	}{
 		"a free model": {catalog.Model{Kind: catalog.KindText}, 0},
-		"a text model": {catalog.Model{Kind: catalog.KindText, RateCard: cardOf(meter.InputTokens, 1000, 1)}, 1000 * promptOverheadTokens},
+		"a text model": {catalog.Model{Kind: catalog.KindText, RateCard: cardOf(meter.InputTokens, 1000, 1)}, 1000 * app.Amount(inputRuleOf("", "").prompt)},
 		"a video model": {
 			catalog.Model{Kind: catalog.KindVideo, Seconds: []int64{8, 4}, RateCard: cardOf(meter.Seconds, 1000, millisecondsPerSecond)}, 4000,
 		},

@@ -45,6 +45,7 @@ type attempt struct {
 	deadlines  *deadlines
 	ctx        context.Context // Ctx lasts no longer than the attempt, and its cause is why the attempt has ended.
 	cancel     context.CancelCauseFunc
+	watch      *clientWatch // Watch is set at a provider that makes the whole answer for a client that has left.
 	answer     *provider.Answer
 	frames     *sse.Reader
 	stream     dialect.Stream
@@ -86,13 +87,17 @@ func (a *attempt) base() dialect.StreamStats {
 
 // bind gives the attempt its own context, and its number within the call.
 func (a *attempt) bind(ctx context.Context, number int) {
-	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	a.trace.number = number
+	if afterCancel(a.route.Provider) == effectContinues {
+		a.watchClient(ctx)
+		return
+	}
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
 }
 
 // begin starts the attempt's deadlines and fetches the images of its request.
 func (a *attempt) begin() *provider.Fault {
-	a.deadlines.attempt(a.cancel, a.route.Timeouts.FirstByte, a.total())
+	a.deadlines.attempt(a.canceler(), a.route.Timeouts.FirstByte, a.total())
 	a.wait.contentSince = a.call.gateway.o.Now()
 	if err := a.builder.complete(a.ctx, a.exchange); err != nil {
 		return provider.NewRefusal(err)
@@ -115,6 +120,7 @@ func (a *attempt) send(maxTokens int64) *provider.Fault {
 	defer payload.Release()
 	payload.Data = a.exchange.Request(payload.Data, dialect.Edit{Model: a.route.Model, MaxTokens: maxTokens})
 	ctx := a.startSpan()
+	a.watch.markSent()
 	var fault *provider.Fault
 	a.answer, fault = a.call.gateway.o.Providers.Send(ctx, provider.Attempt{
 		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
@@ -135,7 +141,7 @@ func (a *attempt) open(e *estimate) *provider.Fault {
 	if fault != nil {
 		return fault
 	}
-	body, err := a.exchange.ReadBody(raw, a.call.options)
+	body, err := a.exchange.ReadBody(raw, a.options())
 	if err != nil {
 		return a.faultOf(err)
 	}
@@ -161,7 +167,7 @@ func (a *attempt) openStream() *provider.Fault {
 		source = bytes.NewReader(frames)
 		a.wait.contentSince = a.call.gateway.o.Now() // All of it is here already.
 	}
-	options := a.call.options
+	options := a.options()
 	if a.resume == nil {
 		a.stream = a.exchange.NewStream(options)
 	} else { // The client already has a part of the answer.
@@ -187,7 +193,7 @@ func (a *attempt) openStream() *provider.Fault {
 
 // openFolded reads a whole stream and makes one body of it, for a client that did not ask for a stream.
 func (a *attempt) openFolded(e *estimate) *provider.Fault {
-	folded := a.exchange.NewFolded(a.call.options)
+	folded := a.exchange.NewFolded(a.options())
 	a.stream = folded
 	a.read(a.answer)
 	for !a.complete {
@@ -206,6 +212,13 @@ func (a *attempt) openFolded(e *estimate) *provider.Fault {
 	}
 	a.body = body
 	return nil
+}
+
+// options are those of the answer of this attempt.
+func (a *attempt) options() llm.ResponseOptions {
+	options := a.call.options
+	options.UsageReader = usageReader(a.route)
+	return options
 }
 
 // readAll reads a whole body. Each part of it must arrive within the idle timeout of the route.
@@ -394,6 +407,7 @@ func (a *attempt) disconnect() {
 		a.answer.Close()
 		a.answer = nil
 	}
+	a.watch.close()
 	if a.cancel != nil {
 		a.cancel(nil)
 		a.cancel = nil

@@ -23,7 +23,7 @@ func (p *pipeline) checkpoint(stats *dialect.StreamStats, at time.Time) {
 		reason = billing.ReasonCrashed
 	}
 	rule := billing.RuleOf(reason)
-	c := p.funding.charge(rule, stats)
+	c := p.charge(rule, stats)
 	p.response.checkpointTokens, p.response.checkpointAt = p.response.deliveredTokens, at
 	p.gateway.o.CreditManager.Progress(p.funding.hold, billing.Settlement{
 		Cost: c.cost, Delivered: c.charged, Record: p.record(rule, c, nil),
@@ -37,7 +37,7 @@ func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.Usag
 		RequestID: p.request.ID, AccountID: p.request.Principal.AccountID, KeyID: p.request.Principal.KeyID, Model: p.model.ID,
 		Style: string(p.request.Style), RateCardID: p.model.RateCard.ID, EndUser: p.head.EndUser, FinishReason: p.stats().Finish,
 		Streamed: p.head.Stream, Estimated: rule.Estimated, Outcome: rule.Outcome, Reason: string(rule.Reason),
-		Usage: c.meters(), Attempts: p.attempts, StartedAt: p.started, FirstByte: p.response.firstByte,
+		Usage: c.meters(), Terms: c.usage.Terms, Attempts: p.attempts, StartedAt: p.started, FirstByte: p.response.firstByte,
 		Duration: p.elapsed(), Trail: billing.RequestTiming{
 			Door: p.request.AuthDuration, Body: p.request.UploadDuration, Checked: t.checked, Admitted: t.admitted, Funded: t.funded,
 			Attempts: t.records[:t.count],

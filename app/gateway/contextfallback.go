@@ -56,6 +56,9 @@ func (p *pipeline) moveTo(ctx context.Context, m *catalog.Model, hints []catalog
 	if err := p.builder.removeHints(hints); err != nil {
 		return err
 	}
+	if err := p.builder.refitExtras(); err != nil {
+		return err
+	}
 	if err := p.funding.price(&p.head, m); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"umg/app/llm"
 	"umg/app/meter"
 	"umg/app/provider"
+	"umg/billing"
 )
 
 const (
@@ -63,11 +64,11 @@ func (p *pipeline) findFallbacks() error {
 		if err != nil || leastInput(&p.head) > m.ContextTokens {
 			continue
 		}
-		e, err := newEstimate(&p.head, m)
+		e, err := newEstimate(&p.head, m, p.started)
 		if err != nil {
 			return err
 		}
-		least, err := e.inputCost(&m.RateCard)
+		least, err := e.inputCost(&m.RateCard, p.started)
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,6 @@ func (p *pipeline) findFallbacks() error {
 		f.want, f.most = max(f.want, e.want), max(f.most, e.most)
 		f.input, f.output = max(f.input, e.input), max(f.output, e.output)
 	}
-	p.funding.coversFallbacks = f.any
 	return nil
 }
 
@@ -123,7 +123,8 @@ func (p *pipeline) modelState() modelState {
 
 func (p *pipeline) restore(s *modelState) {
 	p.model, p.options.Model, p.request.Body, p.head, p.removed = s.model, s.model.ID, s.body, s.head, s.removed
-	p.builder.decoded, p.funding.pricing, p.plan, p.attempt = s.decoded, s.pricing, s.plan, s.attempt
+	p.builder.decoded, p.builder.bare = s.decoded, nil
+	p.funding.pricing, p.plan, p.attempt = s.pricing, s.plan, s.attempt
 }
 
 // fallBack tries the fallback models of the catalog in their order, each once, until one answers. When none does, it tries those
@@ -182,14 +183,19 @@ func (p *pipeline) markFallback() {
 	p.fallbacks.attemptsMore = max(p.fallbacks.attemptsMore, p.attempts+fallbackAttemptsMax-attemptsMax)
 }
 
-// pricedMeters are the meters of the charge of a text call.
-var pricedMeters = []meter.Meter{
-	meter.InputTokens, meter.CacheReadTokens, meter.CacheWriteTokens, meter.OutputTokens, meter.ReasoningTokens, meter.Requests,
-}
-
-// isDearer reports whether a model has any price that is higher than that of the call's model.
-func (c *call) isDearer(m *catalog.Model) bool {
-	return m.RateCard.Exceeds(&c.model.RateCard, pricedMeters...)
+// isDearer reports whether a model may have any price for this call that is higher than that of the call's model.
+func (p *pipeline) isDearer(m *catalog.Model) bool {
+	own := &p.model.RateCard
+	if own.Discounts() {
+		return true
+	}
+	e, err := newEstimate(&p.head, m, p.started)
+	if err != nil {
+		return true
+	}
+	extras := extrasOf(&p.head)
+	meters := append(inputMeters(&p.head, &extras), meter.Requests)
+	return e.card.Exceeds(&billing.RateCard{Rates: own.Rates}, append(meters, outputMeters(m)...)...)
 }
 
 // mayResumeElsewhere reports whether there is a fallback model that may continue a cut answer of this model.
@@ -233,6 +239,9 @@ func (p *pipeline) resumeAt(m *catalog.Model, hints []catalog.Hint) error {
 	p.markFallback()
 	p.model, p.options.Model, p.plan = m, m.ID, newRoutePlan(m, p.gateway.o.Random)
 	if err := p.builder.removeHints(hints); err != nil {
+		return err
+	}
+	if err := p.builder.refitExtras(); err != nil {
 		return err
 	}
 	if err := f.price(&p.head, m); err != nil {

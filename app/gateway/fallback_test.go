@@ -399,18 +399,10 @@ func TestWhatIsHeldForADearerModelIsNotCharged(t *testing.T) {
 		_, _ = w.Write([]byte(`{"id":"c","object":"chat.completion","created":1,"model":"up","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},` +
 			`"finish_reason":"stop"}],"usage":{"prompt_tokens":900,"completion_tokens":100}}`))
 	}))
-	o := b.options
-	o.Balance = b.ledger.Balance
-	b.gateway = gateway.New(o)
-	call := b.call("test/falls-chat", "hi", `,"max_tokens":100`)
-	alone := call
-	alone.Headers = http.Header{"X-Gateway-Fallback": {"none"}}
-	quote, err := b.gateway.Quote(t.Context(), alone)
+	r, _, err := b.generate(b.call("test/falls-chat", "hi", `,"max_tokens":100`))
 	must(t, err)
-	r, _, err := b.generate(call)
-	must(t, err)
-	if r.Cost > quote.Most || r.Model != "test/falls-chat" {
-		t.Errorf("charged %s of %s at most, report %+v", r.Cost, quote.Most, r)
+	if r.Cost != cost(900, 100) || r.Model != "test/falls-chat" {
+		t.Errorf("charged %s, report %+v", r.Cost, r)
 	}
 	b.settled(r.Cost)
 }

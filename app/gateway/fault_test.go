@@ -1,7 +1,9 @@
 package gateway_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
+	"umg/billing"
 )
 
 // early are faults that leave nothing to deliver.
@@ -276,17 +279,48 @@ func TestHostileUsageIsReplacedByACount(t *testing.T) {
 	}
 }
 
-func TestUsageBeyondTheReserveIsCharged_AtTheReserve(t *testing.T) {
+// TestACallThatCostsMoreThanItsHoldExtendsIt lets a provider count more than was reserved, for accounts with credit for all of it, for a
+// part of it and for none.
+func TestACallThatCostsMoreThanItsHoldExtendsIt(t *testing.T) {
 	t.Parallel()
-	b := setup(t, startMoney)
-	b.fault("alpha", "usage=70") // ten times what was expected: believable, but not paid for
-	r, s, err := b.generate(b.call("test/one", "hi", `,"max_tokens":10`))
-	must(t, err)
-	u := b.record()
-	if r.Cost != u.Reserved || u.Overrun <= 0 || r.Usage[3] != 70 || !strings.Contains(s.text(), fmt.Sprintf(`"cost":%s`, r.Cost)) {
-		t.Errorf("cost %s, record %+v: %s", r.Cost, u, s.text())
+	all := setup(t, startMoney)
+	for name, c := range map[string]struct {
+		beyond app.Amount // Beyond is the credit beside what the call reserves.
+		reason billing.Reason
+	}{
+		"all of it": {startMoney, billing.ReasonCompleted}, "a part of it": {100_000, billing.ReasonOverrun}, "nothing": {0, billing.ReasonOverrun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := all.fresh(t)
+			o := b.options
+			log := &bytes.Buffer{}
+			o.Balance, o.Log = b.ledger.Balance, slog.New(slog.NewTextHandler(log, nil))
+			b.gateway = gateway.New(o)
+			call := b.call("test/one", "hi", `,"max_tokens":10`)
+			quote, err := b.gateway.Quote(t.Context(), call)
+			must(t, err)
+			credit := quote.Reserve + c.beyond
+			b.open(credit)
+			call.Principal.AccountID = b.account
+			b.fault("alpha", "usage=70") // This is more than was asked for, and believable.
+			r, s, err := b.generate(call)
+			must(t, err)
+			u, exact := b.record(), cost(r.Usage[0], 70)
+			want := min(exact, credit)
+			if r.Cost != want || u.Cost != want || u.Reserved < want || u.Cost > u.Reserved || u.Overrun != exact-want || r.Reason != c.reason {
+				t.Errorf("cost %s of %s, want %s, record %+v", r.Cost, exact, want, u)
+			}
+			if !strings.Contains(s.text(), fmt.Sprintf(`"cost":%s`, r.Cost)) {
+				t.Errorf("the client reads another cost than %s: %s", r.Cost, s.text())
+			}
+			if logged := strings.Contains(log.String(), "text call cost more than could be held"); logged != (u.Overrun > 0) {
+				t.Errorf("the platform bears %s, and the log says %s", u.Overrun, log)
+			}
+			if left := b.balance().Posted; left != credit-want || b.reserved() != 0 {
+				t.Errorf("%s are left and %s reserved", left, b.reserved())
+			}
+		})
 	}
-	b.settled(u.Reserved)
 }
 
 func TestAnEndlessAnswerIsEndedAtWhatWasPaidFor(t *testing.T) {

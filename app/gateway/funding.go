@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"time"
 
 	"umg/app"
 	"umg/billing"
@@ -9,21 +10,20 @@ import (
 
 // funding is the credit side of a call: its price, its hold, and the extensions of the hold while a stream runs.
 type funding struct {
-	credit CreditManager
-	hold   billing.Hold
+	credit    CreditManager
+	hold      billing.Hold
+	startedAt time.Time // StartedAt is when the call began, which decides about prices by the hour.
 	pricing
-	// coversFallbacks means that the hold is large enough for fallback models, too. Then the charge is bounded by the estimate of the
-	// model that answers.
-	coversFallbacks bool
-	creditLow       bool           // The smallest slice was refused; the gateway asks once more when the funded tokens end.
-	outOfCredit     bool           // The hold could not be extended: no credit was left.
-	extension       *holdExtension // Extension is the one in progress; nil when there is none.
+	creditLow   bool           // The smallest slice was refused; the gateway asks once more when the funded tokens end.
+	outOfCredit bool           // The hold could not be extended: no credit was left.
+	extension   *holdExtension // Extension is the one in progress; nil when there is none.
 }
 
 // pricing is the part of the funding that depends on the model that serves the call.
 type pricing struct {
-	card             *billing.RateCard
+	card             *billing.RateCard // Card is that of the model, with its conditions.
 	estimate         estimate
+	costIsPrice      bool  // The cost that the provider states is the price of the call.
 	maxTokensLowered bool  // The hold affords less output than the call asked for.
 	fundedTokens     int64 // FundedTokens is the output tokens of all choices that the hold pays for.
 	sliceTokens      int64 // SliceTokens is how many tokens an extension adds; zero when all output is funded.
@@ -48,7 +48,7 @@ func (f *funding) bound() {
 	if f.hold.Amount >= e.want {
 		f.fundedTokens = min(e.slice*e.choices, countMax)
 	} else {
-		e.output = max(1, f.card.Affordable(f.hold.Amount, e.inputUsage, e.outMeter)/e.choices)
+		e.output = max(1, e.card.Affordable(f.hold.Amount, e.inputUsage, e.outMeter)/e.choices)
 		f.maxTokensLowered = true
 		f.fundedTokens = e.outputMost()
 	}

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +39,8 @@ type CreditManager interface {
 	Hold(ctx context.Context, q billing.HoldRequest) (billing.Hold, error)
 	// Extend raises a hold by all of more.
 	Extend(ctx context.Context, h *billing.Hold, more app.Amount) error
+	// ExtendUpTo raises a hold by more, or by what there is of that.
+	ExtendUpTo(ctx context.Context, h *billing.Hold, more app.Amount) error
 	// Progress notes what a call has delivered, in case it never ends. It does not wait.
 	Progress(h billing.Hold, s billing.Settlement)
 	// Settle ends a hold and makes its charge durable.
@@ -66,14 +70,20 @@ type Options struct {
 	Silence   time.Duration // Silence is the wait for more frames after a frame that may be the last one; 2 s when zero.
 	RetryWait time.Duration // RetryWait is the longest random wait before the same route is tried again; 100 ms when zero.
 	Memory    *sse.Budget   // Memory bounds large frames and requests; 512 MiB when nil.
+	// ReadOn is how long the answer to a client that has left is read on, at providers that make all of it anyway; a minute when zero.
+	ReadOn time.Duration
+	// Log gets what an operator must act on; nothing is logged when it is nil.
+	Log *slog.Logger
 	// Kept bounds the requests and answers that are kept so that another route can continue a cut stream; 64 MiB when nil.
 	Kept *sse.Budget
 }
 
 // Gateway serves text calls.
 type Gateway struct {
-	o        Options
-	minHolds atomic.Pointer[minHolds]
+	o         Options
+	minHolds  atomic.Pointer[minHolds]
+	readingOn atomic.Int64 // ReadingOn counts the answers that are read on after their clients have left.
+	unpriced  sync.Map     // Unpriced has the routes of which it was logged that they report something without a price.
 }
 
 // New makes a Gateway. It panics when a required option is missing.
@@ -96,6 +106,12 @@ func New(o Options) *Gateway {
 	}
 	if o.Memory == nil {
 		o.Memory = sse.NewBudget(memoryStandard)
+	}
+	if o.ReadOn == 0 {
+		o.ReadOn = readOnStandard
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Kept == nil {
 		o.Kept = sse.NewBudget(keptStandard)

@@ -178,7 +178,7 @@ func (p *pipeline) join(h *hedge, fault *provider.Fault) *provider.Fault {
 		return h.fault
 	}
 	second.isHedge, second.builder, second.deadlines = false, &p.builder, &p.response.deadlines
-	second.deadlines.attempt(second.cancel, second.route.Timeouts.Idle, second.total())
+	second.deadlines.attempt(second.canceler(), second.route.Timeouts.Idle, second.total())
 	second.deadlines.stopWaiting()
 	p.response.setHeader(droppedHeader, second.exchange.Dropped())
 	return nil

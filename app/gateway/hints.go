@@ -77,26 +77,13 @@ func (c *call) listHint(listed string) {
 	c.removed = append(c.removed, listed)
 }
 
-// removeExtras removes from the request the services of a provider, such as web search, for which no rate card has a price.
-func (b *requestBuilder) removeExtras() error {
-	c := b.call
-	extras := c.head.Extras()
-	if len(extras) == 0 {
-		return nil
-	}
-	if err := b.reserve(1); err != nil {
-		return err
-	}
-	c.removed = append(c.removed, extras...)
-	return b.replaceBody(c.head.WithoutExtras())
-}
-
 // replaceBody replaces the request of the call by a changed one.
 func (b *requestBuilder) replaceBody(body []byte) error {
-	head, err := b.call.dialect.Peek(body)
+	c := b.call
+	head, err := c.dialect.PeekAllowing(body, c.model.Extras(c.request.Style))
 	if err != nil {
 		return app.Errorf(app.Internal, "internal_error", "The request could not be prepared.").Because(err)
 	}
-	b.call.request.Body, b.call.head, b.decoded = body, head, nil
+	c.request.Body, c.head, b.decoded, b.bare = body, head, nil, nil
 	return nil
 }

@@ -78,7 +78,7 @@ func (f *funding) startExtension(ctx context.Context) {
 	f.extension = x
 	x.fundedTokens = min(f.fundedTokens+f.sliceTokens, f.estimate.outputMost())
 	ctx, x.stop = context.WithCancel(ctx)
-	cost, err := f.estimate.cost(f.card, x.fundedTokens)
+	cost, err := f.estimate.cost(x.fundedTokens)
 	if err != nil {
 		x.answer <- err
 		return

@@ -37,6 +37,7 @@ type pipeline struct {
 type outcome struct {
 	rule    billing.Rule // Rule is the row of the settlement table.
 	charge  charge
+	notes   notes
 	settled bool // The hold has ended.
 	// responseStored means that the whole answer is stored for repetitions of the call.
 	responseStored bool
@@ -46,7 +47,7 @@ type outcome struct {
 func newPipeline(g *Gateway, request Call) *pipeline {
 	p := &pipeline{call: call{gateway: g, request: request, started: g.o.Now()}}
 	p.builder = requestBuilder{call: &p.call, memory: memoryReservation{budget: g.o.Memory}}
-	p.funding.credit = g.o.CreditManager
+	p.funding.credit, p.funding.startedAt = g.o.CreditManager, p.started
 	return p
 }
 

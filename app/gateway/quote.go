@@ -2,9 +2,13 @@ package gateway
 
 import (
 	"context"
+	"time"
 
 	"umg/app"
+	"umg/app/dialect"
+	"umg/app/meter"
 	"umg/app/ratelimit"
+	"umg/billing"
 )
 
 // quotesPerMinuteMax bounds the quotes of an account and model, apart from the limits of its calls.
@@ -25,6 +29,31 @@ type Quote struct {
 	Available     app.Amount // Available is the account's available credit.
 	Funded        bool       // The credit is enough for the call to begin.
 	Dropped       string     // Dropped lists the members that would not go upstream, as a header value.
+	Fees          []QuoteFee // Fees are what tools that the provider runs may add; Most includes them.
+	ToolInputMost int64      // ToolInputMost is how many tokens of InputMost such tools may add.
+}
+
+// QuoteFee is a fee that tools of the provider may cause.
+type QuoteFee struct {
+	Meter meter.Meter
+	Price billing.Rate // Price is that of one unit of the meter, for as many as Per.
+	Count int64        // Count is the most units.
+	Most  app.Amount
+}
+
+// quotedFees lists the fees that the tools of a request may cause.
+func quotedFees(head *dialect.Head, card *billing.RateCard, at time.Time) (fees []QuoteFee) {
+	if !head.RunsTools() {
+		return nil
+	}
+	terms := head.Terms
+	terms.At = at
+	for _, line := range card.Lines(head.FeesMost, terms) {
+		if line.Meter.Info().Side == meter.SideFee {
+			fees = append(fees, QuoteFee{Meter: line.Meter, Price: line.Rate, Count: line.Quantity, Most: line.Amount})
+		}
+	}
+	return fees
 }
 
 // Quote takes the steps of Generate before the hold: it refuses an invalid call with the same error, and computes the price of a valid
@@ -47,7 +76,7 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 	}
 	defer slot.Release(0)
 	e, f := &p.funding.estimate, &p.fallbacks
-	least, err := e.inputCost(p.funding.card)
+	least, err := e.inputCost(p.funding.card, p.started)
 	if err != nil {
 		return Quote{}, err
 	}
@@ -63,5 +92,6 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 		Model: p.model.ID, RateCardID: p.model.RateCard.ID, InputEstimate: e.inputLikely, InputMost: max(e.input, f.input),
 		OutputMost: max(e.output, f.output), Choices: e.choices, Least: least, Most: max(e.most, f.most), Reserve: max(e.want, f.want),
 		LeastReserve: e.min, Available: available, Funded: available >= e.min, Dropped: p.plan.picked.dropped(),
+		Fees: quotedFees(&p.head, p.funding.card, p.started), ToolInputMost: p.head.FeesMost[meter.InputTokens],
 	}, nil
 }

@@ -17,9 +17,12 @@ func (p *pipeline) relay(ctx context.Context) error {
 	}
 	for {
 		a := p.attempt
+		if a.watch.readsOn() {
+			return p.leave(a, provider.NewFault(provider.ClassClient, errClientGone))
+		}
 		if !a.complete {
 			if fault := p.funding.keepAhead(ctx, &a.stats); fault != nil {
-				return p.deliverRest(a, fault)
+				return p.leave(a, p.deliverRest(a, fault))
 			}
 		}
 		p.response.truncated = p.funding.outOfCredit || !a.complete && p.funding.estimate.endless(a.stats.ContentBytes)
@@ -27,7 +30,7 @@ func (p *pipeline) relay(ctx context.Context) error {
 		if n := a.pendingBytes(); n >= batchBytesMax || n > 0 && (over || !a.frames.Buffered() ||
 			p.funding.outputFunded(&a.stats)-p.response.deliveredTokens >= checkpointTokensMax) {
 			if err := p.deliver(a); err != nil {
-				return err
+				return p.leave(a, err)
 			}
 			if p.response.checkpointDue(a.wait.deliveredAt) {
 				p.checkpoint(&a.stats, a.wait.deliveredAt)

@@ -31,6 +31,7 @@ func (b *book) Hold(context.Context, billing.HoldRequest) (billing.Hold, error) 
 	return billing.Hold{}, nil
 }
 func (b *book) Extend(context.Context, *billing.Hold, app.Amount) error        { return nil }
+func (b *book) ExtendUpTo(context.Context, *billing.Hold, app.Amount) error    { return nil }
 func (b *book) Progress(_ billing.Hold, s billing.Settlement)                  { b.marks = append(b.marks, s) }
 func (b *book) Settle(context.Context, billing.Hold, billing.Settlement) error { return nil }
 

@@ -24,6 +24,7 @@ type Report struct {
 	Streamed        bool
 	Estimated       bool
 	Implausible     bool // The usage that the provider reported is not sound.
+	Unpriced        bool // The provider reported something that no reader or no price knows.
 	Outcome         string
 	Reason          billing.Reason
 	FinishReason    string
@@ -53,7 +54,7 @@ func (p *pipeline) report(e *app.Error) *Report {
 	o.report = Report{
 		Model: p.head.Model, Attempts: p.attempts, Hedged: p.hedgeUsed, Recovered: p.recovered, Streamed: p.head.Stream,
 		Estimated: o.rule.Estimated, Implausible: p.funding.hold.ID != "" && p.funding.implausible(stats),
-		Outcome: o.rule.Outcome, Reason: o.rule.Reason, FinishReason: stats.Finish, Usage: o.charge.meters(),
+		Unpriced: o.notes.unpriced, Outcome: o.rule.Outcome, Reason: o.rule.Reason, FinishReason: stats.Finish, Usage: o.charge.meters(),
 		Cost:      p.funding.hold.Charge(o.charge.cost),
 		FirstByte: p.response.firstByte, Duration: p.elapsed(), Tries: p.trace.results[:p.trace.count], Err: e,
 	}

@@ -28,11 +28,17 @@ func (g *Gateway) selectModel(call *Call, head *dialect.Head, now time.Time) (*c
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := allowExtras(call, head, m); err != nil {
+		return nil, nil, err
+	}
 	var hints []catalog.Hint
 	if call.Strict {
 		err = contract.Check(call.Body)
 	} else {
 		hints, err = contract.Admit(call.Body)
+	}
+	if refused := g.refusedExtra(call, head); refused != nil && (err == nil || head.Refuses(app.AsError(err).Param)) {
+		return nil, nil, refused // It names the models that offer the extra.
 	}
 	if err != nil {
 		return nil, nil, err

@@ -30,11 +30,11 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
 	defer cancel()
 	p.funding.stopExtension()
-	if ended == nil && !p.response.truncated {
-		p.funding.extendAtEnd(lasting, stats)
+	p.decideCharge(ctx, ended)
+	if o.charge.cost > p.funding.hold.Amount {
+		p.funding.extendToCost(lasting, o.charge.cost)
+		p.decideCharge(ctx, ended)
 	}
-	o.rule = billing.RuleOf(p.reason(ctx, ended))
-	o.charge = p.funding.charge(o.rule, stats)
 	ended = p.storeResponse(lasting, ended)
 	// The lease manager keeps the charge of a delivered answer until it is durable. It keeps that of a client that has left too, as
 	// there is no answer that could be withheld instead.
@@ -43,17 +43,32 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 		Cost: o.charge.cost, Delivered: p.response.writer.hasDelivered() || left, Record: p.record(o.rule, o.charge, ended),
 	})
 	o.settled = true
+	p.alarm()
 	if err == nil || ended != nil {
 		return ended // The lease manager keeps a charge of what was delivered until it is durable.
 	}
 	if !p.response.writer.hasDelivered() {
 		o.rule = billing.RuleOf(billing.ReasonUnrecorded)
-		o.charge = p.funding.charge(o.rule, stats)
+		o.charge = p.charge(o.rule, stats)
 		return err
 	}
 	o.rule = billing.RuleOf(billing.ReasonUnrecordedEnd)
 	return app.Errorf(app.Unavailable, "service_unavailable",
 		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(err)
+}
+
+// decideCharge chooses the row of the settlement table for the end of the call, and computes its charge.
+func (p *pipeline) decideCharge(ctx context.Context, ended error) {
+	o := &p.outcome
+	o.rule = billing.RuleOf(p.reason(ctx, ended))
+	o.charge = p.charge(o.rule, p.stats())
+	o.notes = p.notesOf(o.rule, &o.charge)
+}
+
+// charge computes the charge of the call by a row of the settlement table.
+func (p *pipeline) charge(rule billing.Rule, stats *dialect.StreamStats) charge {
+	p.funding.costIsPrice = p.attempt != nil && costIsPrice(p.attempt.route.Provider)
+	return p.funding.charge(rule, stats)
 }
 
 // clientGone is the fault of a client that left before anything was delivered to it, when the call has no other error.
@@ -75,14 +90,14 @@ const outcomeLeft = "client_left"
 // it repeats the call.
 func (p *pipeline) storeResponse(ctx context.Context, ended error) error {
 	o := &p.outcome
-	if p.request.StoreResponse == nil || p.attempt == nil || p.attempt.body == nil ||
-		ended != nil && o.rule.Reason != billing.ReasonClientLeftAtEnd {
+	wholeForLeft := o.rule.Reason == billing.ReasonClientLeftAtEnd || o.rule.Reason == billing.ReasonClientLeftContinued
+	if p.request.StoreResponse == nil || p.attempt == nil || p.attempt.body == nil || ended != nil && !wholeForLeft {
 		return ended
 	}
 	err := p.request.StoreResponse(ctx, p.attempt.body.Append(nil, p.clientCharge()))
 	if err != nil {
 		o.rule = billing.RuleOf(billing.ReasonUnrecorded)
-		o.charge = p.funding.charge(o.rule, p.stats())
+		o.charge = p.charge(o.rule, p.stats())
 		return err
 	}
 	o.responseStored = true
@@ -107,7 +122,7 @@ func (p *pipeline) settleAfterPanic(ctx context.Context) {
 	p.funding.stopExtension()
 	delivered := p.response.writer.hasDelivered()
 	o.rule = billing.RuleOf(pickReason(delivered, billing.ReasonCrashed, billing.ReasonCrashedUnanswered))
-	o.charge = p.funding.charge(o.rule, p.stats())
+	o.charge = p.charge(o.rule, p.stats())
 	// The lease manager logs an error and keeps the settlement of what was delivered.
 	_ = p.gateway.o.CreditManager.Settle(lasting, p.funding.hold, billing.Settlement{
 		Cost: o.charge.cost, Delivered: delivered, Record: p.record(o.rule, o.charge, nil),
@@ -213,16 +228,11 @@ func (f *funding) stopExtension() {
 	}
 }
 
-// extendAtEnd raises the hold of a whole answer, when by the upstream's count it has cost more than its slices. Reasoning that
-// is not shown cannot be counted earlier. If the extension fails, the platform absorbs the difference.
-func (f *funding) extendAtEnd(ctx context.Context, s *dialect.StreamStats) {
-	if f.sliceTokens == 0 || !s.Reported {
-		return
-	}
-	used, _ := f.plausibleUsage(s)
-	cost, err := f.card.Cost(used.Counts(), used.Terms)
-	if more := min(cost, f.estimate.most) - f.hold.Amount; err == nil && more > 0 {
-		_ = f.credit.Extend(ctx, &f.hold, more)
+// extendToCost raises the hold of an ended call that costs more than was held, as far as the free credit, the budget of the key and the
+// spend limit allow. The platform bears the rest.
+func (f *funding) extendToCost(ctx context.Context, cost app.Amount) {
+	if more := cost - f.hold.Amount; more > 0 && !f.outOfCredit {
+		_ = f.credit.ExtendUpTo(ctx, &f.hold, more) // Without an extension the charge is that of the hold.
 	}
 }
 

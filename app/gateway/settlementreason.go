@@ -32,10 +32,10 @@ func (p *pipeline) reason(ctx context.Context, ended error) billing.Reason {
 	case p.funding.implausible(stats):
 		return billing.ReasonUsageImplausible
 	}
-	cost, err := p.model.RateCard.Cost(stats.Usage.Counts(), stats.Usage.Terms)
-	switch {
-	case err != nil || cost > p.funding.payable():
+	if c := p.charge(billing.RuleOf(billing.ReasonCompleted), stats); c.cost > p.funding.hold.Amount {
 		return billing.ReasonOverrun
+	}
+	switch {
 	case ctx.Err() != nil && provider.FaultOf(ctx, ctx.Err()).Class == provider.ClassClient:
 		return billing.ReasonClientLeftAtEnd
 	case isFiltered(stats):
@@ -81,6 +81,8 @@ func (p *pipeline) brokenReason(ended error, delivered bool) billing.Reason {
 func (p *pipeline) leftReason(delivered bool) billing.Reason {
 	stats := p.stats()
 	switch _, sound := p.funding.plausibleUsage(stats); {
+	case stats.Finish != "" && stats.Reported && sound && p.attempt != nil && p.attempt.watch.readsOn():
+		return billing.ReasonClientLeftContinued
 	case stats.Finish != "" && stats.Reported && sound:
 		return billing.ReasonClientLeftAtEnd
 	case delivered:

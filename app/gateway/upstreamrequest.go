@@ -30,6 +30,7 @@ type requestBuilder struct {
 	call    *call
 	decoded *llm.Request      // Decoded is the client's request, once a route has needed a translation.
 	memory  memoryReservation // Memory is what a large request needs in its further forms, until its answer has begun.
+	bare    *routeRequest     // Bare is the request as a route gets it that serves fewer extras than the model offers; nil when none has.
 }
 
 // reserve reserves the memory for so many copies of a large request in other forms, until its answer has begun.
@@ -43,32 +44,48 @@ func (b *requestBuilder) reserve(copies int64) error {
 // build makes the exchange with a route, and gives it the list of the already removed parts for the response header. It fails
 // when the route cannot express the request.
 func (b *requestBuilder) build(route *catalog.Route, outputMax int64) (*translate.Exchange, error) {
-	x, err := b.exchange(route, outputMax)
+	x, dropped, err := b.exchange(route, outputMax)
 	if err != nil {
 		return nil, err
 	}
-	x.NoteRemoved(b.removedFor(x))
+	x.NoteRemoved(append(b.removedFor(route, x), dropped...))
 	return x, nil
 }
 
 // exchange passes the request through unchanged when the route has the client's style. It only removes the thoughts of other
-// providers from the history. For a route of another style it translates the request.
-func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*translate.Exchange, error) {
+// providers from the history, and the extras that the route does not serve, which it lists. For a route of another style it translates
+// the request.
+func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*translate.Exchange, []string, error) {
 	c := b.call
 	if route.Style == c.request.Style {
-		if !translate.HasMarkedSignature(c.request.Body) {
-			return translate.Passthrough(c.dialect, c.request.Body, &c.head), nil
+		client, err := b.requestFor(route.Extras)
+		if err != nil {
+			return nil, nil, err
 		}
-		if x, ok := translate.PassthroughWithoutSignatures(c.dialect, c.request.Body); ok {
-			return x, nil
+		if !translate.HasMarkedSignature(client.body) {
+			return translate.Passthrough(c.dialect, client.body, client.head), client.dropped, nil
+		}
+		if x, ok := translate.PassthroughWithoutSignatures(c.dialect, client.body); ok {
+			return x, client.dropped, nil
 		}
 	}
+	client, err := b.requestFor(llm.ExtraSet{}) // A translated request has no extras.
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := b.translation(route, client, outputMax)
+	return x, client.dropped, err
+}
+
+// translation is the exchange with a route whose requests are translated.
+func (b *requestBuilder) translation(route *catalog.Route, client *routeRequest, outputMax int64) (*translate.Exchange, error) {
+	c := b.call
 	upstream, _ := dialect.Of(route.Style) // The plan has only routes whose style is supported.
 	if b.decoded == nil {
 		if err := b.reserve(requestCopies); err != nil {
 			return nil, err
 		}
-		decoded, err := c.dialect.Read(c.request.Body)
+		decoded, err := c.dialect.Read(client.body)
 		if err != nil {
 			return nil, err
 		}
@@ -88,17 +105,14 @@ func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*trans
 
 // removedFor lists the parts of the call that are not sent to the route: the members of the body that cost extra, and, on a
 // route of the messages style, the trial features that switch such extras on.
-func (b *requestBuilder) removedFor(x *translate.Exchange) []string {
+func (b *requestBuilder) removedFor(route *catalog.Route, x *translate.Exchange) []string {
 	c := b.call
+	list := slices.Clip(c.removed)
 	if c.request.Style != llm.Messages || x.Upstream() != llm.Messages {
-		return c.removed
+		return list
 	}
 	name, values := c.clientHeader(c.gateway.o.Snapshot().Spellings(betaHeader))
-	_, extra := splitBetas(values)
-	if len(extra) == 0 {
-		return c.removed
-	}
-	list := slices.Clone(c.removed)
+	_, extra := splitBetas(values, route.Extras)
 	for _, beta := range extra {
 		list = append(list, strings.ToLower(name)+" ("+beta+")")
 	}
@@ -137,7 +151,7 @@ func (c *call) upstreamHeader(route *catalog.Route, x *translate.Exchange) http.
 		spellings := names.Spellings(name)
 		_, values := c.clientHeader(spellings)
 		if name == betaHeader {
-			values, _ = splitBetas(values)
+			values, _ = splitBetas(values, route.Extras)
 		}
 		if values == nil && name == versionHeader && !hasHeader(route.Provider, spellings) {
 			values = []string{versionStandard}
@@ -174,14 +188,14 @@ func hasHeader(p *catalog.Provider, spellings []string) bool {
 	return false
 }
 
-// splitBetas separates the trial features that are sent upstream from those that would change the price there. A header value
-// without features of the second kind stays as it is.
-func splitBetas(values []string) (kept, extra []string) {
+// splitBetas separates the trial features that are sent upstream from those that switch extras on which the route does not serve. A
+// header value without features of the second kind stays as it is.
+func splitBetas(values []string, served llm.ExtraSet) (kept, extra []string) {
 	for _, value := range values {
 		var left []string
 		split := false
 		for name := range strings.SplitSeq(value, ",") {
-			if dialect.IsExtraBeta(strings.TrimSpace(name)) {
+			if dialect.IsExtraBeta(strings.TrimSpace(name), served) {
 				extra, split = append(extra, strings.TrimSpace(name)), true
 			} else {
 				left = append(left, strings.TrimSpace(name))

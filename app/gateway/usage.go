@@ -22,11 +22,16 @@ const (
 
 // countOutput estimates the output tokens from the received bytes and frames.
 func countOutput(s *dialect.StreamStats) int64 {
-	bytes, frames := s.ContentBytes, s.ContentFrames
-	if frames > 0 && 2*bytes >= frames*halfBytesPerFrameMin && bytes <= frames*bytesPerFrameMax {
-		return frames
+	if countsFrames(s) {
+		return s.ContentFrames
 	}
-	return (bytes + bytesPerToken - 1) / bytesPerToken
+	return (s.ContentBytes + bytesPerToken - 1) / bytesPerToken
+}
+
+// countsFrames reports whether each frame counts as a token.
+func countsFrames(s *dialect.StreamStats) bool {
+	bytes, frames := s.ContentBytes, s.ContentFrames
+	return frames > 0 && 2*bytes >= frames*halfBytesPerFrameMin && bytes <= frames*bytesPerFrameMax
 }
 
 // outputUsed is the output so far: the larger of the gateway's own count and a plausible count of the upstream.
@@ -47,29 +52,74 @@ func (f *funding) outputFunded(s *dialect.StreamStats) int64 {
 // content, since every answer has an input.
 func (f *funding) inputPlausible(s *dialect.StreamStats, u llm.Usage) bool {
 	total := u.InputTotal()
-	return u.Doubts&llm.InputUnknown == 0 && total <= f.estimate.inputBelieved && (total > 0 || s.ContentBytes == 0)
+	return u.Doubts&llm.InputUnknown == 0 && total <= f.estimate.inputBelieved && (total > f.estimate.inputLeast || s.ContentBytes == 0)
 }
 
 // outputPlausible reports whether an upstream's count of the output is possible for this call.
 func (f *funding) outputPlausible(s *dialect.StreamStats, u llm.Usage) bool {
-	return u.Doubts&llm.OutputUnknown == 0 && u.Output <= f.estimate.outputMost()*boundSlackTenths/10+boundSlackTokens &&
-		(u.Output > 0 || s.ContentBytes == 0)
+	return u.Doubts&llm.OutputUnknown == 0 && u.Output <= f.outputBelieved() && u.Output >= outputLeast(s)
 }
 
-// plausibleUsage is the usage that the upstream has reported, with estimates in place of implausible counts. It is sound when all
-// counts are plausible and the report does not contradict itself.
+// outputBelieved is the largest plausible count of the output.
+func (f *funding) outputBelieved() int64 {
+	return f.estimate.outputMost()*boundSlackTenths/10 + boundSlackTokens
+}
+
+// outputLeast is the smallest plausible count of the output. It is zero only for an answer without content.
+func outputLeast(s *dialect.StreamStats) int64 {
+	return (s.ContentBytes + bytesPerToken*likelyPerLeast - 1) / (bytesPerToken * likelyPerLeast)
+}
+
+// plausibleUsage is the usage that the upstream has reported, with each implausible count replaced by what is known about it. It is
+// sound when all counts are plausible and the report does not contradict itself.
 func (f *funding) plausibleUsage(s *dialect.StreamStats) (u llm.Usage, sound bool) {
 	u = s.Usage
 	sound = u.Doubts == 0
 	if !f.inputPlausible(s, u) {
-		u.Input, u.CacheRead, u.CacheWrite, sound = f.estimate.inputLikely, 0, 0, false
+		f.boundInput(&u)
+		sound = false
 	}
 	if !f.outputPlausible(s, u) {
-		u.Output, u.Reasoning, sound = f.outputFunded(s), 0, false
+		u.Output, u.Reasoning, sound = max(f.outputFunded(s), outputLeast(s)), 0, false
+	}
+	for _, m := range feeMeters {
+		if most := f.feeBelieved(m); u.Parts[m] > most {
+			u.Parts[m], sound = most, false
+		}
 	}
 	u.Doubts = 0
 	return u, sound
 }
+
+// boundInput replaces counts of the input that cannot be true by the likely input. Of several counts it keeps those that are possible,
+// and cuts cached input first.
+func (f *funding) boundInput(u *llm.Usage) {
+	likely := f.estimate.inputLikely
+	if u.Doubts&llm.InputUnknown != 0 || u.InputTotal() <= likely || u.Input >= likely {
+		u.Input, u.CacheRead, u.CacheWrite = likely, 0, 0
+		return
+	}
+	u.CacheRead = min(u.CacheRead, likely-u.Input)
+	u.CacheWrite = 0
+	u.Input = likely - u.CacheRead
+}
+
+// feeMeters are the meters of what a provider takes a fee for by the piece.
+var feeMeters = func() (meters []meter.Meter) {
+	for m := range meter.Count {
+		if info := m.Info(); info.Side == meter.SideFee && info.Unit == meter.UnitEach {
+			meters = append(meters, m)
+		}
+	}
+	return meters
+}()
+
+// feesUnasked is how many searches or calls of a provider's own tools are plausible in one call that did not ask for any, as some
+// providers search unasked.
+const feesUnasked = 64
+
+// feeBelieved is the largest plausible count of what a provider takes a fee for.
+func (f *funding) feeBelieved(m meter.Meter) int64 { return max(feesUnasked, f.estimate.inputUsage[m]) }
 
 // deliveredUsage is the usage of the answer up to now: the plausible part of the upstream's report if that is the final one, or else
 // the gateway's own count of the output. The input that an upstream has reported at the start of the answer is used in any case.
@@ -91,35 +141,40 @@ type charge struct {
 	usage   llm.Usage
 	counted bool       // The usage is the gateway's own count.
 	cost    app.Amount // Cost is the computed price; the account pays no more than its hold.
+	// stated means that the price is the cost that the provider has stated.
+	stated bool
 }
 
 // charge computes the charge of the call by a row of the settlement table.
 func (f *funding) charge(rule billing.Rule, s *dialect.StreamStats) (c charge) {
 	switch rule.Charge {
 	case billing.ChargeUsage, billing.ChargeReserve:
-		c = charge{charged: true, usage: s.Usage}
+		c = charge{charged: true}
+		c.usage, _ = f.plausibleUsage(s)
 	case billing.ChargeDelivered, billing.ChargeReceived:
 		c = charge{charged: true, usage: f.deliveredUsage(s), counted: true}
 	default:
 		return charge{counted: true}
 	}
+	c.usage.Terms.At = f.startedAt
 	var err error
-	if c.cost, err = f.card.Cost(c.meters(), c.usage.Terms); err != nil {
+	if c.cost, c.stated, err = f.costOf(&c.usage, s.Reported && !c.counted); err != nil {
 		c.cost = f.hold.Amount // The cost exceeds the largest amount.
-	}
-	if most := f.payable(); most < f.hold.Amount {
-		c.cost = min(c.cost, most)
 	}
 	return c
 }
 
-// payable is the most that the account can be charged: the hold, but without the part that was held for more expensive fallback
-// models.
-func (f *funding) payable() app.Amount {
-	if f.coversFallbacks {
-		return min(f.hold.Amount, f.estimate.most)
+// costOf is the price of a usage: that of the card, or the cost that the provider has stated for a whole answer when that is the price.
+// A stated cost is believed up to the highest price of the largest plausible counts. A cost of zero is not a price, since some providers
+// state it for keys with a contract of their own.
+func (f *funding) costOf(u *llm.Usage, whole bool) (cost app.Amount, stated bool, err error) {
+	if f.costIsPrice && whole && u.ProviderCost != nil && *u.ProviderCost > 0 {
+		if most, err := f.estimate.costBelieved(f.outputBelieved()); err != nil || *u.ProviderCost <= most {
+			return *u.ProviderCost, true, nil
+		}
 	}
-	return f.hold.Amount
+	cost, err = f.card.Cost(u.Counts(), u.Terms)
+	return cost, false, err
 }
 
 // meters returns the charged usage on the meters of the ledger.

@@ -112,8 +112,9 @@ type UsageReader interface {
 	// ReadUsage adds the members of a usage object to a report. Members that the object does not have keep their values. It reports
 	// whether the object has the output.
 	ReadUsage(r *Report, object []byte) bool
-	// ReadAnswer adds what stands beside the usage object in a whole answer, or in the frame of a stream.
-	ReadAnswer(r *Report, document []byte)
+	// ReadAnswer adds what stands beside the usage object in a whole answer, or in the frame of a stream. It reports whether the document
+	// has a usage object in another place than answers of the style, which it has then read.
+	ReadAnswer(r *Report, document []byte) bool
 }
 
 // Usage returns the valid counts of the report, and its faults. It reports false when neither the input nor the output is known.

@@ -103,8 +103,7 @@ func populate(t *testing.T, db *sqlx.DB, model string, ledger *billing.Ledger, i
 		if used != "" {
 			db.MustExec(`select count_usage(array[r]) from jsonb_populate_record(null::usage_records, jsonb_build_object('account_id', $1::text,
 				'key_id', '', 'model', $2::text, 'style', 'chat', 'reason', 'completed', 'outcome', 'succeeded', 'streamed', false,
-				'started_at', now() - $3::interval, 'input_tokens', 1, 'cache_read_tokens', 0, 'cache_write_tokens', 0, 'output_tokens', 1,
-				'reasoning_tokens', 0, 'images', 0, 'milliseconds', 0, 'characters', 0, 'requests', 1, 'cost_nanos', 1, 'overrun_nanos', 0,
+				'started_at', now() - $3::interval, 'meters', jsonb_build_array(1, 0, 0, 1), 'cost_nanos', 1, 'overrun_nanos', 0,
 				'first_byte_micros', 0, 'duration_micros', 0)) r`, id, model, used)
 		}
 	}

@@ -105,8 +105,9 @@ func TestSpendIsThatOfThirtyDays(t *testing.T) {
 		ago  time.Duration
 		cost app.Amount
 	}{{time.Hour, 40}, {29 * 24 * time.Hour, 2}, {31 * 24 * time.Hour, 1000}} {
-		o.exec(`insert into usage_rollups select $1, date_bin('15 minutes', $2::timestamptz, '2000-01-01 00:00+00'), 'k', 'm', 'chat', 'r',
-			1, 0, 0, 0, 0, 0, 0, 0, 0, 0, $3, 0, 0, 0, 0, 0`, id, time.Now().Add(-s.ago), int64(s.cost))
+		o.exec(`insert into usage_rollups (account_id, slot, key_id, model, style, reason, requests, streamed, meters, cost_nanos,
+			overrun_nanos, first_byte_micros, duration_micros, failed) select $1, date_bin('15 minutes', $2::timestamptz, '2000-01-01 00:00+00'), 'k', 'm', 'chat', 'r',
+			1, 0, '{}', $3, 0, 0, 0, 0`, id, time.Now().Add(-s.ago), int64(s.cost))
 	}
 	page, err := o.Accounts(t.Context(), operator.Query{})
 	if err != nil || page.Spent[id] != 42 {

@@ -2,6 +2,8 @@ package lease_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -146,5 +148,46 @@ func TestMarksWaitForTheirSettlement(t *testing.T) {
 		t.Errorf("%d marks are left, %v", len(marks), err)
 	}
 	v.balance(account, app.Dollar-30, 0)
+	v.books()
+}
+
+// oldSettlement is a settlement in the format of releases that had a member for each meter. It lacks what differs between calls.
+const oldSettlement = `{"started_at":"2026-11-01T10:00:00Z","day":"2026-11-01","request_id":%q,"account_id":%q,"budget_id":"","replica_id":%q,` +
+	`"key_id":"k","model":"m","provider":"p","upstream_model":"u","style":"chat","rate_card_id":"c","end_user":"","finish_reason":"stop",` +
+	`"error_code":"","outcome":"succeeded","reason":"completed","epoch":%d,"reserved_nanos":9,"cost_nanos":7,"overrun_nanos":0,"attempts":2,` +
+	`"input_tokens":1,"cache_read_tokens":2,"cache_write_tokens":0,"output_tokens":4,"reasoning_tokens":0,"images":0,"milliseconds":0,` +
+	`"characters":0,"requests":1,"first_byte_micros":5,"duration_micros":6,"streamed":true,"estimated":false}`
+
+// TestSettlementsOfEarlierReleasesAreApplied applies a journal that an earlier release has left, with settlements of this release among
+// them, and a mark that it left in the database.
+func TestSettlementsOfEarlierReleasesAreApplied(t *testing.T) {
+	t.Parallel()
+	v := openVault(t)
+	account := v.account(app.Dollar)
+	r := v.register("one")
+	v.take(r, account, 1000, 1000)
+	old := func(id string) []byte { return fmt.Appendf(nil, oldSettlement, id, account, r.ID, r.Epoch) }
+	batch := lease.Batch{To: 3, Records: [][]byte{old("req_1"), v.settlementOf("req_2", r, account, "", 100, 50), old("req_3")}}
+	if at, err := v.bank.Apply(t.Context(), r, batch); err != nil || at != 3 {
+		t.Fatalf("applied up to %d, %v", at, err)
+	}
+	v.exec(`insert into call_checkpoints (request_id, replica_id, epoch, record) values ('req_4', $1, $2, $3)`, r.ID, r.Epoch, string(old("req_4")))
+	next := v.register("one")
+	marks, err := v.bank.Marks(t.Context(), next)
+	if err != nil || len(marks) != 1 {
+		t.Fatalf("%d marks, %v", len(marks), err)
+	}
+	v.apply(next, marks...)
+	if err := v.bank.Retire(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	err = v.db.Select(&rows, `select request_id || ' ' || cost_nanos || ' ' || meters::text from usage_records order by 1`)
+	if want := []string{
+		"req_1 7 {1,2,0,4,0,0,0,0,1}", "req_2 50 {}", "req_3 7 {1,2,0,4,0,0,0,0,1}", "req_4 7 {1,2,0,4,0,0,0,0,1}",
+	}; err != nil || !slices.Equal(rows, want) {
+		t.Errorf("records are %q, %v; want %q", rows, err, want)
+	}
+	v.balance(account, app.Dollar-71, 0)
 	v.books()
 }

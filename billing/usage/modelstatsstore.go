@@ -6,8 +6,14 @@ import (
 
 	"github.com/lib/pq"
 
+	"umg/app/meter"
 	"umg/app/postgres"
+	"umg/billing"
 )
+
+// generated is the number of tokens that the model made.
+var generated = billing.MeterColumn(meter.OutputTokens) + " + " + billing.MeterColumn(meter.ReasoningTokens) + " + " +
+	billing.MeterColumn(meter.OutputAudioTokens) + " + " + billing.MeterColumn(meter.OutputImageTokens)
 
 // countModels adds the settlements between two times to the days, and to the minutes of the hour before end. A record is in
 // the partition of the day on which its call began, at most two days before its settlement.
@@ -16,7 +22,7 @@ func countModels(ctx context.Context, q postgres.Queryer, from, to, end time.Tim
 	_, err := q.ExecContext(ctx, `
 		with calls as materialized (
 			select model, date_trunc('minute', settled_at) as minute, (settled_at at time zone 'utc')::date as day, streamed,
-				first_byte_micros as first, duration_micros - first_byte_micros as rest, output_tokens + reasoning_tokens as tokens,
+				first_byte_micros as first, duration_micros - first_byte_micros as rest, `+generated+` as tokens,
 				case
 					when reason = any($3) then 'answered'
 					when reason = any($4) and error_code not in ('moderation_blocked', 'content_policy_violation') then 'failed'

@@ -59,6 +59,9 @@ type Line struct {
 	Limited       int64 // Limited counts responses with status 429, if the query asks for them.
 	Usage         meter.Counts
 	Cost, Overrun app.Amount
+	// UpstreamCost is what those calls cost the operator of which that is known, and UpstreamPriced is how many these are.
+	UpstreamCost   app.Amount
+	UpstreamPriced int64
 }
 
 // Report is what an account used: the lines in order of time and cost, and their sum.
@@ -108,6 +111,8 @@ func (u *Line) add(line Line) {
 	u.Limited += line.Limited
 	u.Cost += line.Cost
 	u.Overrun += line.Overrun
+	u.UpstreamCost += line.UpstreamCost
+	u.UpstreamPriced += line.UpstreamPriced
 	for m := range u.Usage {
 		u.Usage[m] += line.Usage[m]
 	}

@@ -19,8 +19,9 @@ func TestReportsAreRightInAnyTimeZone(t *testing.T) {
 	account := h.account(app.Dollar)
 	from := time.Date(2026, 10, 31, 0, 0, 0, 0, time.UTC)
 	to := from.AddDate(0, 0, 3)
-	h.exec(`insert into usage_rollups select $1, slot, 'key_1', 'm', 'chat', 'completed', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-		extract(epoch from slot)::bigint % 1000, 0, 0, 0, 0, 1 from generate_series($2::timestamptz, $3::timestamptz - interval '1 second', interval '15 minutes') slot`,
+	h.exec(`insert into usage_rollups (account_id, slot, key_id, model, style, reason, requests, streamed, meters, cost_nanos, overrun_nanos,
+			first_byte_micros, duration_micros, failed)
+		select $1, slot, 'key_1', 'm', 'chat', 'completed', 1, 0, '{}', extract(epoch from slot)::bigint % 1000, 0, 0, 0, 0 from generate_series($2::timestamptz, $3::timestamptz - interval '1 second', interval '15 minutes') slot`,
 		account, from, to)
 	for _, name := range []string{"UTC", "Asia/Kathmandu", "America/New_York", "Australia/Lord_Howe", "Pacific/Chatham"} {
 		zone, err := time.LoadLocation(name)

@@ -7,7 +7,6 @@ import (
 	"github.com/lib/pq"
 
 	"umg/app"
-	"umg/app/meter"
 	"umg/app/postgres"
 )
 
@@ -28,35 +27,25 @@ var groupColumns = map[Grouping]string{
 }
 
 type usageSumRow struct {
-	Start            *time.Time `db:"start"`
-	Name             string     `db:"name"`
-	Requests         int64      `db:"requests"`
-	Failed           int64      `db:"failed"`
-	Streamed         int64      `db:"streamed"`
-	Limited          int64      `db:"limited"`
-	InputTokens      int64      `db:"input_tokens"`
-	CacheReadTokens  int64      `db:"cache_read_tokens"`
-	CacheWriteTokens int64      `db:"cache_write_tokens"`
-	OutputTokens     int64      `db:"output_tokens"`
-	ReasoningTokens  int64      `db:"reasoning_tokens"`
-	Images           int64      `db:"images"`
-	Milliseconds     int64      `db:"milliseconds"`
-	Characters       int64      `db:"characters"`
-	Billed           int64      `db:"billed_requests"`
-	Cost             app.Amount `db:"cost"`
-	Overrun          app.Amount `db:"overrun"`
+	Start          *time.Time    `db:"start"`
+	Name           string        `db:"name"`
+	Requests       int64         `db:"requests"`
+	Failed         int64         `db:"failed"`
+	Streamed       int64         `db:"streamed"`
+	Limited        int64         `db:"limited"`
+	Meters         pq.Int64Array `db:"meters"`
+	Cost           app.Amount    `db:"cost"`
+	Overrun        app.Amount    `db:"overrun"`
+	UpstreamCost   app.Amount    `db:"upstream_cost"`
+	UpstreamPriced int64         `db:"upstream_priced"`
 }
 
 func (r usageSumRow) line() Line {
 	line := Line{
 		Group: r.Name, Requests: r.Requests, Failed: r.Failed, Streamed: r.Streamed, Limited: r.Limited, Cost: r.Cost, Overrun: r.Overrun,
-		Usage: meter.Counts{
-			meter.InputTokens: r.InputTokens, meter.CacheReadTokens: r.CacheReadTokens, meter.CacheWriteTokens: r.CacheWriteTokens,
-			meter.OutputTokens: r.OutputTokens, meter.ReasoningTokens: r.ReasoningTokens,
-			meter.Images: r.Images, meter.Seconds: r.Milliseconds,
-			meter.Characters: r.Characters, meter.Requests: r.Billed,
-		},
+		UpstreamCost: r.UpstreamCost, UpstreamPriced: r.UpstreamPriced,
 	}
+	copy(line.Usage[:], r.Meters)
 	if r.Start != nil {
 		line.Start = r.Start.UTC()
 	}
@@ -64,11 +53,8 @@ func (r usageSumRow) line() Line {
 }
 
 // sumColumns add up the columns that sums and records share.
-const sumColumns = `
-	sum(input_tokens)::bigint as input_tokens, sum(cache_read_tokens)::bigint as cache_read_tokens,
-	sum(cache_write_tokens)::bigint as cache_write_tokens, sum(output_tokens)::bigint as output_tokens,
-	sum(reasoning_tokens)::bigint as reasoning_tokens, sum(images)::bigint as images, sum(milliseconds)::bigint as milliseconds,
-	sum(characters)::bigint as characters, sum(cost_nanos)::bigint as cost, sum(overrun_nanos)::bigint as overrun`
+const sumColumns = `sum_meters(meters) as meters, sum(cost_nanos)::bigint as cost, sum(overrun_nanos)::bigint as overrun,
+	coalesce(sum(upstream_cost_nanos), 0)::bigint as upstream_cost`
 
 // intervals are the starts of a report's steps: the days and hours of its time zone.
 func intervals(u Query) []string {
@@ -96,11 +82,11 @@ func intervals(u Query) []string {
 // selectUsage adds up by intervals that the gateway computes, so the database needs no time zone rules.
 func selectUsage(ctx context.Context, q postgres.Queryer, u Query) (rows []usageSumRow, err error) {
 	at, from := "slot", `sum(requests)::bigint as requests, sum(failed)::bigint as failed, sum(streamed)::bigint as streamed,
-			sum(billed_requests)::bigint as billed_requests, 0 as limited
+			sum(upstream_priced)::bigint as upstream_priced, 0 as limited
 		from usage_rollups where account_id = $1 and slot >= $2 and slot < $3 and $8 = ''`
 	if u.Group == ByEndUser || u.EndUser != "" || u.Step == Minutely || u.Limited {
 		at, from = "started_at", `count(*) as requests, count(*) filter (where outcome not in ('succeeded', 'client_left')) as failed,
-			count(*) filter (where streamed) as streamed, sum(requests)::bigint as billed_requests,
+			count(*) filter (where streamed) as streamed, count(upstream_cost_nanos) as upstream_priced,
 			count(*) filter (where error_code = 'rate_limit_exceeded') as limited
 		from usage_records where account_id = $1 and started_at >= $2 and started_at < $3 and ($8 = '' or end_user = $8)
 			and day between ($2::timestamptz at time zone 'utc')::date and ($3::timestamptz at time zone 'utc')::date`

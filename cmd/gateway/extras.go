@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"umg/app"
@@ -22,9 +23,19 @@ func extrasOf(style llm.Style) []catalog.Extra {
 			Field: fieldOf(row), What: row.What, Fate: cmp.Or(treatments[row.Rule], "refused"), At: row.At,
 			Refused: row.Rule == dialect.ExtraRefused,
 			Limited: len(row.Types)+len(row.Except)+len(row.Only)+len(row.Unless) > 0, Free: row.Free, Advice: row.Advice(),
+			Words: wordsOf(&row), By: row.By, Meters: row.Meters, Terms: row.Terms, NoFee: row.NoFee,
 		})
 	}
 	return list
+}
+
+// wordsOf has the types or values that ask for an extra, as clients write them.
+func wordsOf(row *dialect.Extra) []string {
+	words := slices.Concat(row.Types, row.Only)
+	if member := strings.TrimPrefix(row.At, "tools[]."); len(words) == 0 && row.Rule == dialect.ExtraTool && member != row.At {
+		words = []string{member}
+	}
+	return words
 }
 
 // fieldOf is the place of an option in a request, with its types and the values that mean that it is absent.

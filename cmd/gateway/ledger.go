@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 
+	"umg/app/catalog"
 	"umg/billing"
 )
 
 type ledgerCommands struct {
-	Verify ledgerVerify `cmd:"" help:"Check every invariant of the ledger. The exit status is 1 when one is violated."`
+	Verify ledgerVerify `cmd:"" help:"Check every invariant of the ledger and the cost of every record. The exit status is 1 when one is violated."`
 }
 
 type ledgerVerify struct {
@@ -23,6 +24,13 @@ func (c *ledgerVerify) Run(ctx context.Context, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
+		costs, err := billing.CheckCosts(ctx, s.db, func(ctx context.Context, id string) ([]billing.RateCard, error) {
+			return catalog.LoadCards(ctx, s.db, id)
+		}, nil)
+		if err != nil {
+			return err
+		}
+		checks = append(checks, costs)
 		violated := 0
 		for _, check := range checks {
 			result := "ok      "

@@ -136,5 +136,10 @@ func (closedBooks) Extend(_ context.Context, h *billing.Hold, more app.Amount) e
 	return nil
 }
 
+// ExtendUpTo grants all of it.
+func (b closedBooks) ExtendUpTo(ctx context.Context, h *billing.Hold, more app.Amount) error {
+	return b.Extend(ctx, h, more)
+}
+
 // Progress forgets.
 func (closedBooks) Progress(billing.Hold, billing.Settlement) {}

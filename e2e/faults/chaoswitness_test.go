@@ -191,7 +191,7 @@ func (c *chaos) compare(t *testing.T) (v verdict) {
 		w.sights = nil
 	}
 	slices.SortFunc(all, func(a, b sight) int { return cmp.Compare(a.id, b.id) })
-	rows, err := c.home.DB(t).Query(`select request_id, cost_nanos, output_tokens from usage_records
+	rows, err := c.home.DB(t).Query(`select request_id, cost_nanos, coalesce(meters[4], 0) from usage_records
 		where model in ('test/quick', 'test/paced') order by request_id collate "C"`)
 	if err != nil {
 		t.Fatal(err)

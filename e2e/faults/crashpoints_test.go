@@ -184,7 +184,7 @@ type charge struct {
 
 func (v *victim) charges(t *testing.T, db *sqlx.DB) (all []charge) {
 	t.Helper()
-	if err := db.Select(&all, `select request_id, reason, outcome, estimated, output_tokens, cost_nanos, overrun_nanos
+	if err := db.Select(&all, `select request_id, reason, outcome, estimated, coalesce(meters[4], 0) as output_tokens, cost_nanos, overrun_nanos
 		from usage_records where replica_id = $1 order by request_id`, v.id); err != nil {
 		t.Fatal(err)
 	}

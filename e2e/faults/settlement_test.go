@@ -153,8 +153,8 @@ type settledCall struct {
 	Overrun   int64 `db:"overrun_nanos"`
 }
 
-const settledQuery = `select reason, outcome, estimated, model, input_tokens, output_tokens, milliseconds, cost_nanos, reserved_nanos, overrun_nanos
-	from usage_records where request_id = $1`
+const settledQuery = `select reason, outcome, estimated, model, coalesce(meters[1], 0) as input_tokens, coalesce(meters[4], 0) as output_tokens,
+	coalesce(meters[7], 0) as milliseconds, cost_nanos, reserved_nanos, overrun_nanos from usage_records where request_id = $1`
 
 // check holds the record of a call against the row of the reason that it must have, and against the cost that was shown.
 func (s *settling) check(t *testing.T, reason, what, id string, a *harness.Response) {

@@ -111,8 +111,8 @@ func (g *Gateway) UsageRecord(t *testing.T, requestID string) UsageRecord {
 	defer db.Close()
 	for deadline := time.Now().Add(CallTimeMax); ; time.Sleep(10 * time.Millisecond) {
 		var r UsageRecord
-		err := db.Get(&r, `select cost_nanos, reserved_nanos, outcome, reason, estimated, input_tokens, output_tokens
-			from usage_records where request_id = $1`, requestID)
+		err := db.Get(&r, `select cost_nanos, reserved_nanos, outcome, reason, estimated, coalesce(meters[1], 0) as input_tokens,
+			coalesce(meters[4], 0) as output_tokens from usage_records where request_id = $1`, requestID)
 		if err == nil {
 			return r
 		}

@@ -143,8 +143,8 @@ func (m *matrix) send(t *testing.T, w *wire, q question, headers ...string) sent
 // recorded waits for the usage record of a call. A call that was refused before it was admitted has none.
 func (m *matrix) recorded(t *testing.T, requestID string) (r matrixRecord) {
 	t.Helper()
-	const query = `select cost_nanos, outcome, estimated, streamed, style, finish_reason, input_tokens, cache_read_tokens,
-		output_tokens, reasoning_tokens from usage_records where request_id = $1`
+	const query = `select cost_nanos, outcome, estimated, streamed, style, finish_reason, coalesce(meters[1], 0) as input_tokens,
+		coalesce(meters[2], 0) as cache_read_tokens, coalesce(meters[4], 0) as output_tokens, coalesce(meters[5], 0) as reasoning_tokens from usage_records where request_id = $1`
 	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if err := m.store.Get(&r, query, requestID); err == nil {
 			return r

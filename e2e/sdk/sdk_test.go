@@ -188,8 +188,8 @@ func sawTheClientLeave(t *testing.T, c harness.Customer, client sdkClient) {
 	db := c.DB(t)
 	var left harness.UsageRecord
 	c.WaitFor(t, "a usage record of the stream that was left", func() bool {
-		return db.Get(&left, `select cost_nanos, reserved_nanos, outcome, estimated, input_tokens, output_tokens
-			from usage_records where account_id = $1 and model like 'sdk/slow-%'`, c.AccountID) == nil
+		return db.Get(&left, `select cost_nanos, reserved_nanos, outcome, estimated, coalesce(meters[1], 0) as input_tokens,
+			coalesce(meters[4], 0) as output_tokens from usage_records where account_id = $1 and model like 'sdk/slow-%'`, c.AccountID) == nil
 	})
 	if left.Outcome != "client_left" || !left.Estimated || left.Cost == 0 || left.Output == 0 || left.Output > 200 {
 		t.Errorf("the record of the stream that was left is %+v", left)

@@ -14,6 +14,10 @@ type Calculation struct {
 	Inputs   []CalcInput
 	Sizes    []string // sizes to choose from, empty when the price does not depend on it
 	Size     string
+	// Terms are the terms to choose from, as the conditions of the prices tell them apart. The first is the usual service. It is empty when
+	// the price does not depend on any.
+	Terms    []CalcTerms
+	Term     string
 	Requests CalcInput // requests per day
 	Lines    []CalcLine
 	Total    app.Amount
@@ -34,12 +38,17 @@ func (in CalcInput) attrs() templ.Attributes {
 	return attrs
 }
 
+// CalcTerms are terms of a call: the value in the form, and which calls they are.
+type CalcTerms struct{ Value, Label string }
+
 // CalcLine is one meter's part of the price.
 type CalcLine struct {
 	Label    string
 	Quantity int64
 	Rate     string // display form of the rate
 	Amount   app.Amount
+	// Condition says which condition made the rate; empty for the usual rate.
+	Condition string
 }
 
 // apart says whether the lines come to more than the total, because each of them is rounded up here.

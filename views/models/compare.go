@@ -172,6 +172,7 @@ func (c Comparison) priceRows() []compareRow {
 		})
 		rows = append(rows, row)
 	}
+	rows = append(rows, c.row("Other prices", func(m views.Model) string { return strings.Join(m.ConditionLines(), ". ") }))
 	var sizes []string
 	for _, m := range c.Models {
 		for _, s := range m.SizePrices {

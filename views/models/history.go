@@ -125,10 +125,22 @@ type PastPrices struct {
 	From       time.Time
 	Prices     []views.Price
 	SizePrices []views.SizePrice
+	Conditions []views.PriceCondition
+}
+
+// conditionColumn is the column of the other prices for some calls.
+const conditionColumn = "Other prices"
+
+// conditionsText are the other prices, one sentence each.
+func (p PastPrices) conditionsText() string {
+	return strings.Join(views.Model{Conditions: p.Conditions}.ConditionLines(), ". ")
 }
 
 // priced finds the price of a column of the history.
 func (p PastPrices) priced(column string) string {
+	if column == conditionColumn {
+		return p.conditionsText()
+	}
 	for _, one := range p.Prices {
 		if one.Like == "" && one.Label() == column {
 			return one.Text()
@@ -145,6 +157,7 @@ func (p PastPrices) priced(column string) string {
 // pastColumns are all that the model was ever priced by, in the order to read it in.
 func (d Detail) pastColumns() []string {
 	var columns []string
+	conditional := false
 	add := func(label string) {
 		if label != "" && !slices.Contains(columns, label) {
 			columns = append(columns, label)
@@ -167,6 +180,12 @@ func (d Detail) pastColumns() []string {
 		for _, s := range past.SizePrices {
 			add(s.Price.Label() + " at " + s.Size)
 		}
+		if len(past.Conditions) > 0 {
+			conditional = true
+		}
+	}
+	if conditional {
+		add(conditionColumn)
 	}
 	return columns
 }
@@ -339,6 +358,14 @@ func nowWord(n views.ModelNow) string {
 	}
 	return v.Text + " · " + answeredShare(n.Answered, n.CallsText()) + " success (" + format.Count(n.Answered) + " of " +
 		format.CountOf(n.CallsText(), "call", "calls") + ")"
+}
+
+func termOptions(terms []CalcTerms) []ui.Option {
+	options := make([]ui.Option, len(terms))
+	for i, t := range terms {
+		options[i] = ui.Option{Value: t.Value, Label: t.Label}
+	}
+	return options
 }
 
 func sizeOptions(sizes []string) []ui.Option {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/views"
 	"umg/views/chart"
 	"umg/views/format"
@@ -85,7 +86,8 @@ type UsageLine struct {
 	Limited          int64 // requests refused with 429
 	Input, Cached    int64 // Input includes cached tokens
 	Output, Images   int64
-	Milliseconds     int64 // milliseconds of video
+	Milliseconds     int64        // milliseconds of video
+	Counts           meter.Counts // counts of all meters, for files
 	Cost, Overrun    app.Amount
 }
 
@@ -99,6 +101,9 @@ func (u UsageLine) Plus(l UsageLine) UsageLine {
 	u.Output += l.Output
 	u.Images += l.Images
 	u.Milliseconds += l.Milliseconds
+	for m := range u.Counts {
+		u.Counts[m] += l.Counts[m]
+	}
 	u.Cost += l.Cost
 	u.Overrun += l.Overrun
 	return u

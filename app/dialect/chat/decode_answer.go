@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // DecodeResponse reads an answer. Of several choices it reads the first.
@@ -26,7 +27,10 @@ func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response,
 	}
 	r := &llm.Response{ID: string(w.ID)}
 	r.Parts = decodeAssistant(&c.Message.Content, &c.Message.assistantFields, func(n int) string { return a.MintID("call_", n) })
-	r.Usage, r.Reported = decodeUsage(w.Usage)
+	report := usagereader.NewReport()
+	if readUsage(&report, usagereader.For(a, llm.Chat), body, w.Usage) {
+		r.Usage, r.Reported = report.Usage()
+	}
 	r.Stop = decodeStop(string(c.FinishReason), has(r.Parts, llm.Call), has(r.Parts, llm.Refusal))
 	if r.Stop == "" {
 		if r.Stop = llm.StopOther; has(r.Parts, llm.Call) {
@@ -126,15 +130,13 @@ func (w *toolCall) arguments() string {
 	return string(w.Function.Arguments)
 }
 
-// decodeUsage reads a usage object. It reports false when the object has neither input nor output.
-func decodeUsage(raw []byte) (llm.Usage, bool) {
-	w := usage{PromptTokens: llm.Unknown, CompletionTokens: llm.Unknown}
-	if llm.IsNull(raw) || json.Unmarshal(raw, &w, llm.Lenient) != nil {
-		return llm.Usage{}, false
+// readUsage reads the usage of an answer or of a chunk, from the member where the style has it or from another place. It reports whether
+// there is one.
+func readUsage(report *llm.Report, reader llm.UsageReader, document, object []byte) bool {
+	elsewhere := reader.ReadAnswer(report, document)
+	if llm.IsNull(object) {
+		return elsewhere
 	}
-	in, out := &w.PromptDetails, &w.CompletionDetails
-	return llm.Report{
-		Input: int64(w.PromptTokens), CacheRead: int64(in.CachedTokens), CacheWrite: int64(in.CacheWriteTokens),
-		Output: int64(w.CompletionTokens), Reasoning: int64(out.ReasoningTokens), Inclusive: true,
-	}.Usage()
+	reader.ReadUsage(report, object)
+	return true
 }

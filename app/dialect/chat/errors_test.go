@@ -61,7 +61,7 @@ func TestEveryFrameIsOneLineAndJSON(t *testing.T) {
 	all := e.AppendRole(nil)
 	all = e.AppendFinish(all, 2, "length")
 	all = e.AppendUsage(all, []byte(`{"prompt_tokens":1}`))
-	all = chat.Envelope{}.AppendFailure(all, app.Errorf(app.Upstream, "upstream_error", "a\nb"), "req_1", nil)
+	all = chat.Envelope{}.AppendFailure(all, app.Errorf(app.Upstream, "upstream_error", "a\nb"), "req_1", nil, false)
 	frames := strings.Split(strings.TrimSuffix(string(all), "\n\n"), "\n\n")
 	if len(frames) != 5 || frames[4] != "data: [DONE]" {
 		t.Fatalf("%d frames: %q", len(frames), frames)

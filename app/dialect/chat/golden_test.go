@@ -18,6 +18,7 @@ import (
 	"umg/app/dialect/chat"
 	"umg/app/llm"
 	"umg/app/llm/llmtest"
+	"umg/app/meter"
 )
 
 var update = flag.Bool("update", false, "write what the codec does now into the fixtures")
@@ -171,17 +172,20 @@ func saying(member string, v any) any {
 			return out
 		}
 	case []any:
+		silent := true
 		for i := range v {
 			v[i] = saying(member, v[i])
+			silent = silent && v[i] == nil
 		}
-		if len(v) > 0 {
+		// Counts by meter are a list of numbers.
+		if len(v) > 0 && !(silent && len(v) == int(meter.Count)) {
 			return v
 		}
 	case string:
 		if schema, err := base64.StdEncoding.DecodeString(v); err == nil && (member == "Schema" || member == "Parameters") {
 			return string(schema)
 		}
-		if v != "" {
+		if v != "" && !(member == "At" && strings.HasPrefix(v, "0001")) {
 			return v
 		}
 	case json.Number:

@@ -16,11 +16,21 @@ const (
 	KeepAlive = ": keepalive\n\n"
 )
 
-// AppendFailure appends how a stream ends with an error: the usage so far, for a client that has asked for it, since it
-// reads nothing behind the error; then one frame that every client raises, and the end.
-func (e Envelope) AppendFailure(dst []byte, failure *app.Error, requestID string, charge *llm.Charge) []byte {
-	if charge != nil {
+// AppendCost appends the cost of a stream as a comment, for a client that has not asked for the usage. Clients skip comments, and a
+// person or a proxy can read it.
+func AppendCost(dst []byte, cost app.Amount) []byte {
+	return append(append(append(dst, `: {"cost":`...), cost.String()...), "}\n\n"...)
+}
+
+// AppendFailure appends how a stream ends with an error: the usage so far, or only its cost for a client that has not asked for the usage,
+// since clients read nothing behind the error; then one frame that every client raises, and the end.
+func (e Envelope) AppendFailure(dst []byte, failure *app.Error, requestID string, charge *llm.Charge, includeUsage bool) []byte {
+	switch {
+	case charge == nil:
+	case includeUsage:
 		dst = e.AppendUsage(dst, encodeUsage(nil, &charge.Usage, &charge.Cost))
+	default:
+		dst = AppendCost(dst, charge.Cost)
 	}
 	return append(AppendNotice(dst, failure, requestID), DoneFrame...)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // decoder turns chunks into events. The style marks neither where a part begins nor where it ends, so both follow from
@@ -26,6 +27,8 @@ type decoder struct {
 	hasPart bool
 	// finishReason is the finish reason.
 	finishReason string
+	reader       llm.UsageReader
+	report       llm.Report
 	usage        llm.Usage
 	reported     bool
 	tools        calls
@@ -33,7 +36,9 @@ type decoder struct {
 
 // Decoder makes the state machine that reads a stream.
 func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder {
-	return &decoder{tools: calls{options: a, current: notFound}}
+	return &decoder{
+		reader: usagereader.For(a, llm.Chat), report: usagereader.NewReport(), tools: calls{options: a, current: notFound},
+	}
 }
 
 // Decode appends the events of one chunk.
@@ -60,10 +65,19 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	if c := firstChoice(f.Choices); c != nil {
 		dst, err = d.choice(d.start(dst, data), c)
 	}
-	if u, ok := decodeUsage(f.Usage); ok && (u.Doubts == 0 || !d.reported || d.usage.Doubts != 0) {
+	d.readUsage(data)
+	return dst, err
+}
+
+// readUsage reads the usage of a chunk that may have one: the last ones of the answer.
+func (d *decoder) readUsage(data []byte) {
+	f := &d.frame
+	if d.finishReason == "" && llm.IsNull(f.Usage) || !readUsage(&d.report, d.reader, data, f.Usage) {
+		return
+	}
+	if u, ok := d.report.Usage(); ok && (u.Doubts == 0 || !d.reported || d.usage.Doubts != 0) {
 		d.usage, d.reported = u, true
 	}
-	return dst, err
 }
 
 // End appends what closes the answer. Without a finish reason the answer is cut, whatever mark the stream ended with.

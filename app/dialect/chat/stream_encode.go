@@ -58,10 +58,7 @@ func (s *encoder) Append(dst []byte, e *llm.Event) []byte {
 
 // Fail appends how the stream ends with an error.
 func (s *encoder) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
-	if !s.usage {
-		charge = nil
-	}
-	return s.envelope.AppendFailure(dst, e, requestID, charge)
+	return s.envelope.AppendFailure(dst, e, requestID, charge, s.usage)
 }
 
 // part begins a call. Its id and its name come here and never again, since clients add up what they get. The other
@@ -157,9 +154,12 @@ func (s *encoder) partEnd(dst []byte, e *llm.Event) []byte {
 
 func (s *encoder) finish(dst []byte, e *llm.Event) []byte {
 	dst = s.envelope.AppendFinish(dst, 0, legacyReason(encodeStop(e.Stop, s.calls > 0, s.refusal), s.usesFunctions))
-	if s.usage && (e.Reported || e.Cost != nil) {
+	switch {
+	case s.usage && (e.Reported || e.Cost != nil):
 		s.scratch = encodeUsage(s.scratch[:0], &e.Usage, e.Cost)
 		dst = s.envelope.AppendUsage(dst, s.scratch)
+	case !s.usage && e.Cost != nil:
+		dst = AppendCost(dst, *e.Cost)
 	}
 	return append(dst, DoneFrame...)
 }

@@ -169,7 +169,7 @@ type jsonSchema struct {
 // response is a whole answer or one chunk of it.
 type response struct {
 	Choices []choice `json:"choices"`
-	// Usage is parsed separately, so that a wrong one does not lose the rest.
+	// Usage is read as raw JSON, so that a wrong one does not lose the rest.
 	Usage jsontext.Value `json:"usage"`
 	Error jsontext.Value `json:"error"`
 }
@@ -184,19 +184,6 @@ type choice struct {
 type answer struct {
 	Content content `json:"content"`
 	assistantFields
-}
-
-type usage struct {
-	PromptTokens      llm.Count `json:"prompt_tokens"`
-	CompletionTokens  llm.Count `json:"completion_tokens"`
-	PromptDetails     details   `json:"prompt_tokens_details"`
-	CompletionDetails details   `json:"completion_tokens_details"`
-}
-
-type details struct {
-	CachedTokens     llm.Count `json:"cached_tokens"`
-	CacheWriteTokens llm.Count `json:"cache_write_tokens"`
-	ReasoningTokens  llm.Count `json:"reasoning_tokens"`
 }
 
 // content is null, a string or a list of parts.

@@ -1,6 +1,9 @@
 package messages
 
-import "umg/app/llm"
+import (
+	"umg/app/llm"
+	"umg/app/usagereader"
+)
 
 // Codec reads and writes the style.
 type Codec struct{}
@@ -41,7 +44,7 @@ func (Codec) Traits() *llm.Traits { return &traits }
 
 // Decoder reads the stream of an upstream.
 func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder {
-	return &decoder{options: a, usage: noUsage}
+	return &decoder{options: a, reader: usagereader.For(a, llm.Messages), report: usagereader.NewReport()}
 }
 
 // Encoder writes a stream for a client.

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // DecodeResponse reads a whole answer.
@@ -43,9 +44,10 @@ func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response,
 		}
 	}
 	r.Stop = decodeStop(text(w.StopReason), calls)
-	count := noUsage
-	decodeUsage(&count, w.Usage)
-	r.Usage, r.Reported = count.Usage()
+	report, reader := usagereader.NewReport(), usagereader.For(a, llm.Messages)
+	reader.ReadAnswer(&report, body)
+	reader.ReadUsage(&report, w.Usage)
+	r.Usage, r.Reported = report.Usage()
 	return r, nil
 }
 
@@ -75,26 +77,6 @@ func decodeStop(reason string, calls int) llm.Stop {
 		return llm.StopToolCalls
 	}
 	return s
-}
-
-// noUsage is the report before any count was read.
-var noUsage = llm.Report{Input: llm.Unknown, Output: llm.Unknown}
-
-// decodeUsage reads the counts of a usage object and leaves the others unchanged. It reports whether the output was counted.
-func decodeUsage(u *llm.Report, raw jsontext.Value) bool {
-	var w usage
-	if llm.IsNull(raw) || json.Unmarshal(raw, &w, llm.Lenient) != nil {
-		return false
-	}
-	decodeCount(&u.Input, w.Input)
-	decodeCount(&u.CacheRead, w.CacheRead)
-	decodeCount(&u.CacheWrite, w.CacheWrite)
-	decodeCount(&u.Output, w.Output)
-	var details usageDetails
-	if !llm.IsNull(w.Details) && json.Unmarshal(w.Details, &details, llm.Lenient) == nil {
-		decodeCount(&u.Reasoning, details.Thinking)
-	}
-	return !llm.IsNull(w.Output)
 }
 
 // decodeCount reads a count. A value that is not a count becomes llm.Unknown.

@@ -34,7 +34,8 @@ type decoder struct {
 	// stop is the stop reason of the provider.
 	stop     string
 	stopText string
-	usage    llm.Report
+	reader   llm.UsageReader
+	report   llm.Report
 	// counted means that the final usage counted the output.
 	counted bool
 }
@@ -112,8 +113,9 @@ func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
 	var w answer
 	if !llm.IsNull(message) && json.Unmarshal(message, &w, llm.Lenient) == nil {
 		e.ID = text(w.ID)
-		decodeUsage(&d.usage, w.Usage)
-		e.Usage, e.Reported = d.usage.Usage()
+		d.reader.ReadAnswer(&d.report, message)
+		d.reader.ReadUsage(&d.report, w.Usage)
+		e.Usage, e.Reported = d.report.Usage()
 	}
 	return append(dst, e)
 }
@@ -235,7 +237,7 @@ func (d *decoder) messageDelta() {
 	if met := d.text(w.StopSequence); met != "" {
 		d.stopText = met
 	}
-	d.counted = decodeUsage(&d.usage, d.frame.Usage) || d.counted
+	d.counted = d.reader.ReadUsage(&d.report, d.frame.Usage) || d.counted
 }
 
 // messageStop reads the end mark. Without a stop_reason the answer is incomplete, which End reports.
@@ -251,7 +253,7 @@ func (d *decoder) finish(dst []llm.Event) []llm.Event {
 	d.finished = true
 	e := llm.Event{Kind: llm.EventFinish, Stop: decodeStop(d.stop, d.calls), StopText: d.stopText}
 	if d.counted {
-		e.Usage, e.Reported = d.usage.Usage()
+		e.Usage, e.Reported = d.report.Usage()
 	}
 	return append(dst, e)
 }

@@ -229,19 +229,6 @@ func (f *frame) reset() {
 	}
 }
 
-// usage is a usage object. Its counts are parsed one by one, so that a malformed count does not break the answer.
-type usage struct {
-	Input      jsontext.Value `json:"input_tokens"`
-	CacheRead  jsontext.Value `json:"cache_read_input_tokens"`
-	CacheWrite jsontext.Value `json:"cache_creation_input_tokens"`
-	Output     jsontext.Value `json:"output_tokens"`
-	Details    jsontext.Value `json:"output_tokens_details"`
-}
-
-type usageDetails struct {
-	Thinking jsontext.Value `json:"thinking_tokens"`
-}
-
 // text returns a JSON string, or the empty string for any other value. Bytes that are not UTF-8 are replaced.
 func text(v jsontext.Value) string {
 	if len(v) == 0 || v.Kind() != '"' {

@@ -1,6 +1,9 @@
 package native
 
-import "umg/app/llm"
+import (
+	"umg/app/llm"
+	"umg/app/usagereader"
+)
 
 // KeepAlive is a blank line, which is all that clients of this style accept between two frames.
 const KeepAlive = "\n"
@@ -41,7 +44,9 @@ var traits = llm.Traits{
 }
 
 // Decoder reads the frames of one stream.
-func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder { return &decoder{options: a} }
+func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder {
+	return &decoder{options: a, report: usagereader.NewReport()}
+}
 
 // Encoder writes the frames of one stream.
 func (Codec) Encoder(a *llm.ResponseOptions) llm.StreamEncoder { return newEncoder(a) }

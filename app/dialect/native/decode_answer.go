@@ -4,15 +4,13 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // DecodeResponse reads an answer like a stream of one frame, so that both have the same result.
 func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response, error) {
-	d := decoder{options: a}
+	d := decoder{options: a, report: usagereader.NewReport()}
 	events, err := d.Decode(nil, nil, body)
 	if err == nil {
 		events, err = d.End(events)
@@ -24,25 +22,6 @@ func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response,
 		return nil, llm.ErrBroken
 	}
 	return llm.Fold(events), nil
-}
-
-// decodeUsage reads a usage object. It reports false when the object has neither input nor output. The prompt includes cached tokens. The
-// candidates do not include thoughts; when their count is missing it follows from the total.
-func decodeUsage(raw jsontext.Value) (llm.Usage, bool) {
-	in := usage{Prompt: llm.Unknown, Candidates: uncounted}
-	if json.Unmarshal(raw, &in, llm.Lenient) != nil {
-		return llm.Usage{}, false
-	}
-	input := llm.Sum(int64(in.Prompt), int64(in.ToolUse))
-	if in.Candidates == uncounted {
-		if in.Candidates = llm.Unknown; input != llm.Unknown {
-			in.Candidates = max(0, in.Total-llm.Count(input)-max(0, in.Thoughts))
-		}
-	}
-	return llm.Report{
-		Input: input, CacheRead: int64(in.Cached),
-		Output: llm.Sum(int64(in.Candidates), max(0, int64(in.Thoughts))), Reasoning: int64(in.Thoughts), Inclusive: true,
-	}.Usage()
 }
 
 // stops has the finish reasons of the style.

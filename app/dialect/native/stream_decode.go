@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // lastMark is not part of this style, but some upstreams send it.
@@ -32,6 +33,7 @@ type decoder struct {
 	// ids are the ids of the calls so far.
 	ids      []string
 	stop     llm.Stop
+	report   llm.Report
 	usage    llm.Usage
 	reported bool
 }
@@ -52,7 +54,7 @@ func (d *decoder) Decode(dst []llm.Event, _, data []byte) ([]llm.Event, error) {
 	if k := f.Error.Kind(); k == '{' || k == '"' {
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
 	}
-	return d.answer(dst), nil
+	return d.answer(dst, data), nil
 }
 
 // endMark appends the finish, if it is known. Otherwise End says that the answer was cut.
@@ -64,7 +66,7 @@ func (d *decoder) endMark(dst []llm.Event) ([]llm.Event, error) {
 }
 
 // answer appends the events of the frame that was read. It ignores frames that are not part of the answer.
-func (d *decoder) answer(dst []llm.Event) []llm.Event {
+func (d *decoder) answer(dst []llm.Event, data []byte) []llm.Event {
 	f := &d.frame
 	// After the end of the answer, a candidate with content and without a finish reason is not part of it.
 	continues := slices.ContainsFunc(f.Candidates, func(c candidate) bool {
@@ -74,9 +76,12 @@ func (d *decoder) answer(dst []llm.Event) []llm.Event {
 	if len(f.Candidates) == 0 && !blocked && len(f.Usage) == 0 || d.stop != "" && continues {
 		return dst
 	}
+	reader := usagereader.For(d.options, llm.Native)
+	reader.ReadAnswer(&d.report, data)
 	hasUsage := len(f.Usage) > 0 && f.Usage.Kind() == '{'
 	if hasUsage {
-		d.usage, d.reported = decodeUsage(f.Usage)
+		reader.ReadUsage(&d.report, f.Usage)
+		d.usage, d.reported = d.report.Usage()
 	}
 	if !d.begun {
 		d.begun = true

@@ -5,8 +5,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"umg/app/llm"
 )
 
 // request is the body of a call. Rest, here and below, has the members that llm.Request cannot hold.
@@ -209,16 +207,3 @@ type candidate struct {
 type feedback struct {
 	Blocked string `json:"blockReason"`
 }
-
-// usage is a usage object. A missing count keeps its value from before parsing.
-type usage struct {
-	Prompt     llm.Count `json:"promptTokenCount"`
-	Cached     llm.Count `json:"cachedContentTokenCount"`
-	Candidates llm.Count `json:"candidatesTokenCount"`
-	Thoughts   llm.Count `json:"thoughtsTokenCount"`
-	ToolUse    llm.Count `json:"toolUsePromptTokenCount"`
-	Total      llm.Count `json:"totalTokenCount"`
-}
-
-// uncounted marks a count that is missing, where a malformed count is llm.Unknown.
-const uncounted = llm.Count(llm.Unknown - 1)

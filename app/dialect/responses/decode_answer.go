@@ -30,7 +30,7 @@ func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response,
 	}
 	d := newDecoder(a)
 	events := d.start(nil, w.ID)
-	return llm.Fold(d.last(events, &w)), nil
+	return llm.Fold(d.last(events, body, &w)), nil
 }
 
 // upstreamError returns the error of an answer, without the other members of the answer.
@@ -85,16 +85,4 @@ func (it *outputItem) thought() string {
 		paragraphs = append(paragraphs, p.Text)
 	}
 	return strings.Join(paragraphs, paragraph)
-}
-
-// decodeUsage reads a usage object. It reports false when the object has neither input nor output.
-func decodeUsage(v jsontext.Value) (llm.Usage, bool) {
-	w := usage{InputTokens: llm.Unknown, OutputTokens: llm.Unknown}
-	if llm.IsNull(v) || json.Unmarshal(v, &w, llm.Lenient) != nil {
-		return llm.Usage{}, false
-	}
-	return llm.Report{
-		Input: int64(w.InputTokens), CacheRead: int64(w.InputDetails.CachedTokens), CacheWrite: int64(w.InputDetails.CacheWriteTokens),
-		Output: int64(w.OutputTokens), Reasoning: int64(w.OutputDetails.ReasoningTokens), Inclusive: true,
-	}.Usage()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app/llm"
+	"umg/app/usagereader"
 )
 
 // Decoder reads one streamed answer.
@@ -388,11 +389,11 @@ func (d *decoder) terminal(dst []llm.Event) ([]llm.Event, error) {
 		d.finished = true
 		return dst, upstreamError(w.Error)
 	}
-	return d.last(d.start(dst, w.ID), &w), llm.ErrEnd
+	return d.last(d.start(dst, w.ID), d.frame.Response, &w), llm.ErrEnd
 }
 
 // last reads the answer in the last frame: its items, unless they came before, and how it ended.
-func (d *decoder) last(dst []llm.Event, w *response) []llm.Event {
+func (d *decoder) last(dst []llm.Event, answer []byte, w *response) []llm.Event {
 	if len(d.items) == 0 {
 		var items []jsontext.Value
 		_ = json.Unmarshal(w.Output, &items, llm.Lenient) // Only an array has items.
@@ -405,7 +406,10 @@ func (d *decoder) last(dst []llm.Event, w *response) []llm.Event {
 	}
 	d.finished, d.whole = true, true
 	e := llm.Event{Kind: llm.EventFinish, Stop: decodeStop(ending{w.Status, w.IncompleteDetails.Reason}, d.called, d.refused)}
-	e.Usage, e.Reported = decodeUsage(w.Usage)
+	report, reader := usagereader.NewReport(), usagereader.For(d.options, llm.Responses)
+	reader.ReadAnswer(&report, answer)
+	reader.ReadUsage(&report, w.Usage)
+	e.Usage, e.Reported = report.Usage()
 	return append(dst, e)
 }
 

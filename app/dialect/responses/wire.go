@@ -3,8 +3,6 @@ package responses
 import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"umg/app/llm"
 )
 
 // request is the body of a call. Members that the gateway refuses or drops are not parsed.
@@ -183,18 +181,6 @@ type textPart struct {
 	Type    string `json:"type"`
 	Text    string `json:"text"`
 	Refusal string `json:"refusal"`
-}
-
-type usage struct {
-	InputTokens  llm.Count `json:"input_tokens"`
-	InputDetails struct {
-		CachedTokens     llm.Count `json:"cached_tokens"`
-		CacheWriteTokens llm.Count `json:"cache_write_tokens"`
-	} `json:"input_tokens_details"`
-	OutputTokens  llm.Count `json:"output_tokens"`
-	OutputDetails struct {
-		ReasoningTokens llm.Count `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
 }
 
 // frame is one event of a stream. Values of rare events are parsed when they are needed.

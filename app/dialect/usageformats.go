@@ -6,14 +6,14 @@ import (
 	"umg/app/llm"
 )
 
-// The meters of the styles. Each appends a usage object that the gateway has counted, with every member that clients of the style rely on.
+// The formats of the styles. Each appends a usage object that the gateway has counted, with every member that clients of the style rely on.
 var (
-	chatMeter      = &meter{member: "usage", append: appendChatUsage}
-	messagesMeter  = &meter{member: "usage", append: appendMessagesUsage}
-	deltaMeter     = &meter{member: "usage", append: appendDeltaUsage}
-	responseMeter  = &meter{member: "usage", append: appendResponsesUsage}
-	responsesMeter = &meter{holder: "response", member: "usage", append: appendResponsesUsage}
-	nativeMeter    = &meter{member: "usageMetadata", append: appendNativeUsage}
+	chatFormat      = &usageFormat{member: "usage", append: appendChatUsage}
+	messagesFormat  = &usageFormat{member: "usage", append: appendMessagesUsage}
+	deltaFormat     = &usageFormat{member: "usage", append: appendDeltaUsage}
+	responseFormat  = &usageFormat{member: "usage", append: appendResponsesUsage}
+	responsesFormat = &usageFormat{holder: "response", member: "usage", append: appendResponsesUsage}
+	nativeFormat    = &usageFormat{member: "usageMetadata", append: appendNativeUsage}
 )
 
 func appendChatUsage(dst []byte, u llm.Usage) []byte {

@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"strings"
+
+	"umg/app/dialect"
+	"umg/app/meter"
+	"umg/billing"
+)
+
+// notes say what is special about the charge of a call: how an estimate was made, and what of the usage has no price.
+type notes struct {
+	// estimate has the words for how the counts were estimated.
+	estimate []string
+	// unpriced means that the provider reported something that no reader or no price knows.
+	unpriced bool
+	// stated means that the price is the cost that the provider has stated.
+	stated bool
+}
+
+// The words for how an estimate was made.
+const (
+	noteBounded       = "usage_bounded"        // What the provider reported was bounded by what is possible.
+	noteInputReported = "input_reported"       // The input is what the provider had reported.
+	noteInputBySize   = "input_by_size"        // The input was estimated from the size of the request.
+	noteOutputFrames  = "output_by_frames"     // The output has a token for each frame of the stream.
+	noteOutputBytes   = "output_by_bytes"      // The output was estimated from its length.
+	noteAfterCancel   = "after_cancel_unknown" // It is not known whether the provider went on after the client had left.
+)
+
+// notesOf returns what is special about a charge.
+func (p *pipeline) notesOf(rule billing.Rule, c *charge) (n notes) {
+	if !c.charged {
+		return n
+	}
+	stats := p.stats()
+	n.stated, n.unpriced = c.stated, !c.counted && (c.usage.Unread || p.funding.hasUnpriced(c)) && !c.stated
+	if !rule.Estimated {
+		return n
+	}
+	n.estimate = append(n.estimate, howEstimated(stats)...)
+	if rule.Outcome == outcomeLeft && p.attempt != nil && afterCancel(p.attempt.route.Provider) == effectUnknown {
+		n.estimate = append(n.estimate, noteAfterCancel)
+	}
+	return n
+}
+
+// howEstimated says how the counts of an answer were estimated.
+func howEstimated(s *dialect.StreamStats) []string {
+	if s.Reported {
+		return []string{noteBounded}
+	}
+	input, output := noteInputBySize, noteOutputBytes
+	if s.Usage.InputTotal() > 0 {
+		input = noteInputReported
+	}
+	if countsFrames(s) {
+		output = noteOutputFrames
+	}
+	return []string{input, output}
+}
+
+// hasUnpriced reports whether the provider reported something for which the card has no price.
+func (f *funding) hasUnpriced(c *charge) bool {
+	counts := c.meters()
+	for m := range meter.Count {
+		if counts[m] > 0 && m != meter.Requests && !f.card.Prices(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// flags are the notes as a record has them.
+func (n *notes) flags() string {
+	words := n.estimate
+	if n.unpriced {
+		words = append(words, flagUnpriced)
+	}
+	if n.stated {
+		words = append(words, flagProviderPrice)
+	}
+	return strings.Join(words, " ")
+}
+
+const (
+	flagUnpriced      = "unpriced"
+	flagProviderPrice = "provider_price"
+)
+
+// alarm logs what an operator must act on: a cost that could not be held, and usage without a price. Of a route the latter is logged
+// once.
+func (p *pipeline) alarm() {
+	o := &p.outcome
+	route := ""
+	if p.attempt != nil {
+		route = p.attempt.route.Provider.ID
+	}
+	if over := o.charge.cost - p.funding.hold.Amount; over > 0 {
+		p.gateway.o.Log.Error("text call cost more than could be held", "request_id", p.request.ID, "model", p.model.ID, "provider", route,
+			"cost_usd", o.charge.cost.String(), "overrun_usd", over.String())
+	}
+	if !o.notes.unpriced {
+		return
+	}
+	if _, logged := p.gateway.unpriced.LoadOrStore(route+" "+p.model.ID, true); !logged {
+		p.gateway.o.Log.Error("usage without a price", "request_id", p.request.ID, "model", p.model.ID, "provider", route)
+	}
+}
