@@ -28,7 +28,7 @@ const generous = `
 const generousTerms = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image, audio, video, file], output: [text],
      context_tokens: 128000, max_output_tokens: 4096, parameters: [temperature, top_p, stop, seed, n, tools, custom_tools, tool_choice,
      reasoning_effort, response_format, structured_outputs, service_tier, web_search, audio, prediction],
-     rates: {input_tokens: 3 per 1M, output_tokens: 15 per 1M}, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000},
+     rates: {input_tokens: 3 per 1M, cache_write_tokens: 3.75 per 1M, output_tokens: 15 per 1M}, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000},
      released: 2026-01-01, routes:`
 
 // extraCase is a request that asks for an extra, as members beside a question and a tool of the client.

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -29,8 +30,16 @@ var update = flag.Bool("update", false, "rewrite the tables of the recorded answ
 const recordedTerms = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image, audio, video, file], output: [text],
      context_tokens: 2000000, max_output_tokens: 128000, on_cut: error, parameters: [temperature, top_p, top_k, presence_penalty, frequency_penalty, stop,
      n, seed, logprobs, logit_bias, tools, custom_tools, tool_choice, response_format, structured_outputs, prediction, reasoning_effort, verbosity],
-     rates: {input_tokens: 1 per 1M, cache_read_tokens: 0.1 per 1M, cache_write_tokens: 1.25 per 1M, output_tokens: 5 per 1M},
+     rates: {input_tokens: 1 per 1M, cache_read_tokens: 0.1 per 1M, cache_write_tokens: 1.25 per 1M, output_tokens: 5 per 1M, web_searches: 10 per 1K,
+     web_fetches: 1 per 1K, grounded_prompts: 35 per 1K, file_searches: 2.5 per 1K, code_sessions: 30 per 1K, images: 40 per 1K},
      limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, released: 2026-01-01, routes:`
+
+// recordedReaders has the readers of usage of folders that no reader has the name of.
+var recordedReaders = map[string]string{
+	"alibaba": "dashscope", "crusoe": "compatible", "gpustack": "compatible", "llamacpp": "compatible", "lmstudio": "compatible",
+	"ollama-cloud": "compatible", "snowflake": "compatible", "vertex-anthropic": "vertex", "bedrock": "anthropic", "zai": "compatible", "ollama": "compatible",
+	"cerebras": "compatible", "together": "compatible", "avian": "openrouter",
+}
 
 // allRecordings are the recordings of the wires that the gateway speaks.
 func allRecordings(t testing.TB) (spoken []recordings.Recording) {
@@ -64,8 +73,8 @@ func setupRecordings(t testing.TB) *replayBench {
 	t.Helper()
 	providers, models := []string{}, []string{}
 	for _, r := range allRecordings(t) {
-		p := fmt.Sprintf("  - {id: %s, name: %s, base_url: \"${SIM}/%s\", credential: \"${SECRET}\", timeouts: {first_byte: 10s, idle: 10s, total: 60s}}",
-			r.Provider, r.Provider, r.Provider)
+		p := fmt.Sprintf("  - {id: %s, name: %s, usage: %s, base_url: \"${SIM}/%s\", credential: \"${SECRET}\", timeouts: {first_byte: 10s, idle: 10s, total: 60s}}",
+			r.Provider, r.Provider, cmp.Or(recordedReaders[r.Provider], r.Provider), r.Provider)
 		m := fmt.Sprintf("  - {id: %s, %s [{provider: %s, model: upstream-model, style: %s}]}", recordedModel(&r), recordedTerms, r.Provider, r.Wire)
 		if !slices.Contains(providers, p) {
 			providers = append(providers, p)

@@ -5,13 +5,19 @@ import (
 	"umg/app/catalog"
 	"umg/app/llm"
 	"umg/app/meter"
+	"umg/app/usagereader"
 )
 
 // readerName is the name of the reader of the usage that a provider reports; empty for that of its style.
-func readerName(*catalog.Provider) string { return "" }
+func readerName(p *catalog.Provider) string { return p.UsageReader }
 
 // usageReader is the reader of the usage that the provider of a route reports; nil for that of its style.
-func usageReader(*catalog.Route) llm.UsageReader { return nil }
+func usageReader(r *catalog.Route) llm.UsageReader {
+	if reader, ok := usagereader.Of(r.Provider.UsageReader, r.Style); ok {
+		return reader
+	}
+	return nil
+}
 
 // costIsPrice reports whether the cost that a provider states is the price of a call.
 func costIsPrice(*catalog.Provider) bool { return false }

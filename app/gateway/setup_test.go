@@ -72,7 +72,7 @@ models:
 
 const common = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image], output: [text], context_tokens: 128000, max_output_tokens: 4096,
      parameters: [temperature, top_p, stop, seed, tools, logprobs],
-     rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, output_tokens: 15 per 1M}, released: 2026-01-01, routes:`
+     rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, cache_write_tokens: 3.75 per 1M, output_tokens: 15 per 1M}, released: 2026-01-01, routes:`
 
 // styled models are called in all four styles, and each meter has a price of its own.
 const styled = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image], output: [text], context_tokens: 128000,
