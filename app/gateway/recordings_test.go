@@ -190,7 +190,8 @@ const answersHead = `# What the gateway makes of each recorded answer, in the st
 #   the finish reason: the provider's words -> the gateway's | the usage by meter, "~" before an estimate | the price in dollars |
 #   the row of the settlement table; the class of the fault, and the status and the code of the client's error |
 #   what the provider stated.
-# The prices are $1 for a million input tokens, $0.10 cached, $1.25 for cache writes and $5 for output.
+# The prices are $1 for a million input tokens, $0.10 cached, $1.25 for cache writes and $5 for output; for a thousand, $10 for web searches,
+# $1 for page fetches, $35 for grounded prompts, $2.50 for file searches, $30 for code sessions and $40 for images.
 # "plain request" means that the gateway refuses the recorded request. The answer is then one to a short request.
 # The tests in recordings_test.go compare the lines, and rewrite them with -update.
 `
