@@ -79,17 +79,12 @@ func hasTerms(card *billing.RateCard, t *meter.Terms) bool {
 	})
 }
 
-// offeringReaders are the usage readers of providers that name none, by the style of their routes.
-var offeringReaders = map[llm.Style]string{
-	llm.Chat: "compatible", llm.Responses: "openai", llm.Messages: "anthropic", llm.Native: "gemini",
-}
-
 // usageReader is the name of the reader of the provider's usage in a style.
 func (p *Provider) usageReader(style llm.Style) string {
 	if p.UsageReader != "" {
 		return p.UsageReader
 	}
-	return offeringReaders[style]
+	return styleReaders[style]
 }
 
 // Extras are the rows of the table of extras of a style that at least one route of the model serves.

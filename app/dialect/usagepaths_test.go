@@ -148,3 +148,41 @@ func TestUsageIsReadAlikeOnEveryPath(t *testing.T) {
 		})
 	}
 }
+
+// TestUsageDetailsAreWrittenInEachStyle encodes a usage with the details that a style has members for, and reads it back.
+func TestUsageDetailsAreWrittenInEachStyle(t *testing.T) {
+	t.Parallel()
+	for style, parts := range map[llm.Style]map[meter.Meter]int64{
+		llm.Chat:      {meter.InputAudioTokens: 20, meter.InputImageTokens: 10, meter.OutputAudioTokens: 5, meter.OutputImageTokens: 6},
+		llm.Messages:  {meter.CacheWriteHourTokens: 7, meter.WebSearches: 2, meter.WebFetches: 1},
+		llm.Responses: {},
+		llm.Native: {
+			meter.InputAudioTokens: 20, meter.InputImageTokens: 10, meter.InputVideoTokens: 30, meter.CacheReadAudioTokens: 3,
+			meter.CacheReadImageTokens: 4, meter.OutputAudioTokens: 5, meter.OutputImageTokens: 6,
+		},
+	} {
+		usage := llm.Usage{Input: 100, CacheRead: 50, CacheWrite: 8, Output: 40, Reasoning: 15}
+		if style == llm.Native {
+			usage.CacheWrite = 0
+		}
+		for m, n := range parts {
+			usage.Parts[m] = n
+		}
+		codec, options := dialectOf(t, style).Codec, &llm.ResponseOptions{Model: "m", CallID: "x", Choices: 1}
+		answer := &llm.Response{Parts: []llm.Part{{Kind: llm.Text, Text: "Hi"}}, Stop: llm.StopEnd, Usage: usage, Reported: true}
+		body := codec.EncodeResponse(nil, answer, options)
+		got, err := codec.DecodeResponse(body, options)
+		if err != nil || got.Usage != usage {
+			t.Errorf("%s: %v, %+v is read as %+v\n%s", style, err, usage, got.Usage, body)
+		}
+		events := llm.Unfold(nil, answer)
+		var frames []byte
+		encoder := codec.Encoder(&llm.ResponseOptions{Model: "m", CallID: "x", Choices: 1, IncludeUsage: true})
+		for i := range events {
+			frames = encoder.Append(frames, &events[i])
+		}
+		if got := decodeStream(t, dialectOf(t, style), string(frames)); got.Usage != usage {
+			t.Errorf("%s, stream: %+v is read as %+v\n%s", style, usage, got.Usage, frames)
+		}
+	}
+}

@@ -88,7 +88,7 @@ func (a *attempt) base() dialect.StreamStats {
 // bind gives the attempt its own context, and its number within the call.
 func (a *attempt) bind(ctx context.Context, number int) {
 	a.trace.number = number
-	if afterCancel(a.route.Provider) == effectContinues {
+	if a.route.Provider.AfterCancel == catalog.CancelContinues {
 		a.watchClient(ctx)
 		return
 	}

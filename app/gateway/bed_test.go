@@ -108,14 +108,14 @@ func newBed(t testing.TB, alphaWait string) *bed {
 	l.listenMutely(t)
 	text := strings.NewReplacer(
 		"ROUTES", common, "STYLED", styled, "SHORT", strings.Replace(styled, "context_tokens: 128000", "context_tokens: 32000", 1), "ALPHA_WAIT", alphaWait,
-		"GENEROUS", generousTerms, "MODEST2", thoughtfulTerms, "THINKER", thinkerTerms, "MODEST", modestTerms,
-	).Replace(file + mended() + routed + longer + withFallbacks() + failovers() + generous + modest + thinkers)
+		"GENEROUS", generousTerms, "OFFERING", offeringTerms, "MODEST2", thoughtfulTerms, "THINKER", thinkerTerms, "MODEST", modestTerms,
+	).Replace(file + mended() + routed + longer + withFallbacks() + failovers() + generous + offering + modest + thinkers)
 	f, err := catalog.ParseFile([]byte(text))
 	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	must(t, catalog.Apply(ctx, l.db, f))
-	l.catalog, err = catalog.Open(ctx, l.db, catalog.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: l.lookup})
+	l.catalog, err = catalog.Open(ctx, l.db, catalog.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: l.lookup, Extras: extraRows})
 	must(t, err)
 	return l
 }

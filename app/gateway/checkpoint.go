@@ -43,8 +43,16 @@ func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.Usag
 			Attempts: t.records[:t.count],
 		},
 	}
+	if c.charged {
+		n := p.notesOf(rule, &c)
+		u.ProviderCost, u.Flags = c.usage.ProviderCost, n.flags()
+	}
 	if p.attempt != nil {
-		u.Provider, u.UpstreamModel = p.attempt.route.Provider.ID, p.attempt.route.Model
+		route := p.attempt.route
+		u.Provider, u.UpstreamModel = route.Provider.ID, route.Model
+		if c.charged {
+			u.UpstreamCost, u.CostCardID = upstreamCost(route, u.Usage, u.Terms)
+		}
 	}
 	if ended != nil {
 		u.ErrorCode = errorOf(ended).Code

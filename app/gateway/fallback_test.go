@@ -38,7 +38,7 @@ func withFallbacks() string {
 	b.WriteString(`
   - {id: test/falls-far, fallbacks: [test/limited, test/plain, test/twice-chat], STYLED [{provider: alpha, model: up-falls, style: chat}]}
   - {id: test/plain, name: Plain, owner: test, kind: text, capabilities: [text], input: [text], output: [text], context_tokens: 300, max_output_tokens: 100,
-     rates: {input_tokens: 3 per 1M, cache_write_tokens: 3.75 per 1M, output_tokens: 15 per 1M}, released: 2026-01-01, routes: [{provider: beta, model: up-plain, style: chat}]}
+     rates: {input_tokens: 3 per 1M, output_tokens: 15 per 1M}, released: 2026-01-01, routes: [{provider: beta, model: up-plain, style: chat}]}
   - {id: test/falls-idle, fallbacks: [test/twice-chat], STYLED [{provider: nowhere, model: up-idle, style: chat}]}
   - {id: test/falls-gone, fallbacks: [test/gone, test/later, test/twice-chat], STYLED [{provider: alpha, model: up-falls, style: chat}]}
   - {id: test/gone, shutdown: 2026-02-01, STYLED [{provider: beta, model: up-gone, style: chat}]}

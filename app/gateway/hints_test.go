@@ -24,7 +24,7 @@ const modest = `
 
 const modestTerms = `name: Test, owner: test, kind: text, capabilities: [text], input: [text], output: [text],
      context_tokens: 128000, max_output_tokens: 2000, parameters: [tools],
-     rates: {input_tokens: 3 per 1M, cache_write_tokens: 3.75 per 1M, output_tokens: 15 per 1M}, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000},
+     rates: {input_tokens: 3 per 1M, output_tokens: 15 per 1M}, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000},
      released: 2026-01-01, routes:`
 
 var thoughtfulTerms = strings.Replace(modestTerms, "parameters: [tools]",

@@ -75,7 +75,7 @@ func (r *inputRule) bound(head *dialect.Head) int64 {
 func inputMost(head *dialect.Head, m *catalog.Model) (most int64) {
 	for i := range m.Routes {
 		route := &m.Routes[i]
-		most = max(most, inputRuleOf(readerName(route.Provider), route.Style).bound(head))
+		most = max(most, inputRuleOf(route.Provider.UsageReader, route.Style).bound(head))
 	}
 	if len(m.Routes) == 0 {
 		most = inputRuleOf("", "").bound(head)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"strings"
 
+	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/meter"
 	"umg/billing"
@@ -39,7 +40,7 @@ func (p *pipeline) notesOf(rule billing.Rule, c *charge) (n notes) {
 		return n
 	}
 	n.estimate = append(n.estimate, howEstimated(stats)...)
-	if rule.Outcome == outcomeLeft && p.attempt != nil && afterCancel(p.attempt.route.Provider) == effectUnknown {
+	if rule.Outcome == outcomeLeft && p.attempt != nil && isUnknownAfterCancel(p.attempt.route.Provider) {
 		n.estimate = append(n.estimate, noteAfterCancel)
 	}
 	return n
@@ -75,18 +76,18 @@ func (f *funding) hasUnpriced(c *charge) bool {
 func (n *notes) flags() string {
 	words := n.estimate
 	if n.unpriced {
-		words = append(words, flagUnpriced)
+		words = append(words, billing.FlagUnpriced)
 	}
 	if n.stated {
-		words = append(words, flagProviderPrice)
+		words = append(words, billing.FlagProviderPrice)
 	}
 	return strings.Join(words, " ")
 }
 
-const (
-	flagUnpriced      = "unpriced"
-	flagProviderPrice = "provider_price"
-)
+// isUnknownAfterCancel reports whether it is not known what a provider does when its connection is closed.
+func isUnknownAfterCancel(p *catalog.Provider) bool {
+	return p.AfterCancel != catalog.CancelStops && p.AfterCancel != catalog.CancelContinues
+}
 
 // alarm logs what an operator must act on: a cost that could not be held, and usage without a price. Of a route the latter is logged
 // once.

@@ -86,7 +86,7 @@ func setupRecordings(t testing.TB) *replayBench {
 	f, err := catalog.ParseFile([]byte("providers:\n" + strings.Join(providers, "\n") + "\nmodels:\n" + strings.Join(models, "\n") + "\n"))
 	must(t, err)
 	b := &replayBench{bench: setup(t, 0)}
-	snapshot, err := catalog.NewSnapshot(f, catalog.Options{Now: time.Now, Secrets: b.lookup, Log: slog.New(slog.DiscardHandler), Traits: dialect.Traits})
+	snapshot, err := catalog.NewSnapshot(f, catalog.Options{Now: time.Now, Secrets: b.lookup, Log: slog.New(slog.DiscardHandler), Traits: dialect.Traits, Extras: extraRows})
 	must(t, err)
 	b.options.Snapshot = func() *catalog.Snapshot { return snapshot }
 	b.account = b.ids.New("acc")

@@ -67,7 +67,7 @@ func (p *pipeline) decideCharge(ctx context.Context, ended error) {
 
 // charge computes the charge of the call by a row of the settlement table.
 func (p *pipeline) charge(rule billing.Rule, stats *dialect.StreamStats) charge {
-	p.funding.costIsPrice = p.attempt != nil && costIsPrice(p.attempt.route.Provider)
+	p.funding.costIsPrice = p.attempt != nil && p.attempt.route.Provider.CostIsPrice
 	return p.funding.charge(rule, stats)
 }
 

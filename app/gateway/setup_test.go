@@ -43,7 +43,13 @@ providers:
   - {id: mute, name: Mute, base_url: "${MUTE}/v1", credential: "${SECRET}"}
   - {id: refusing, name: Refusing, base_url: "http://127.0.0.1:1/v1", credential: "${SECRET}"}
   - {id: nameless, name: Nameless, base_url: "http://does-not-exist.invalid/v1", credential: "${SECRET}"}
+  - {id: lasting, name: Lasting, base_url: "${SIM}/lasting/v1", credential: "${SECRET}", after_cancel: continues, timeouts: {first_byte: 10s, idle: 10s, total: 60s}}
 models:
+  - {id: test/lasting, ROUTES [{provider: lasting, model: up-lasting, style: chat}]}
+  - {id: test/tiers, name: Test, owner: test, kind: text, capabilities: [text], input: [text], output: [text], context_tokens: 1048576, max_output_tokens: 4096,
+     rates: {input_tokens: 1.25 per 1M, cache_read_tokens: 0.125 per 1M, output_tokens: 10 per 1M},
+     conditions: [{prompt_over: 200000, rates: {input_tokens: 2.5 per 1M, cache_read_tokens: 0.25 per 1M, output_tokens: 15 per 1M}}],
+     released: 2026-01-01, routes: [{provider: alpha, model: up-tiers, style: native}]}
   - {id: test/two, ROUTES [{provider: alpha, model: up-two, style: chat, order: 1}, {provider: beta, model: up-two-b, style: chat, order: 2}]}
   - {id: test/two-cut, on_cut: error, ROUTES [{provider: alpha, model: up-two, style: chat, order: 1}, {provider: beta, model: up-two-b, style: chat, order: 2}]}
   - {id: test/one, ROUTES [{provider: alpha, model: up-one, style: chat}]}
@@ -72,7 +78,7 @@ models:
 
 const common = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image], output: [text], context_tokens: 128000, max_output_tokens: 4096,
      parameters: [temperature, top_p, stop, seed, tools, logprobs],
-     rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, cache_write_tokens: 3.75 per 1M, output_tokens: 15 per 1M}, released: 2026-01-01, routes:`
+     rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, cache_write_tokens: 3 per 1M, output_tokens: 15 per 1M}, released: 2026-01-01, routes:`
 
 // styled models are called in all four styles, and each meter has a price of its own.
 const styled = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image], output: [text], context_tokens: 128000,

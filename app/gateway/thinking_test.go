@@ -23,7 +23,7 @@ const thinkers = `
 
 const thinkerTerms = `name: Test, owner: test, kind: text, capabilities: [text], input: [text], output: [text],
      context_tokens: 128000, max_output_tokens: 4096, parameters: [temperature, tools, tool_choice, reasoning_effort],
-     ranges: {reasoning_effort: {values: [none, low, medium, high]}}, rates: {input_tokens: 3 per 1M, cache_write_tokens: 3.75 per 1M, output_tokens: 15 per 1M},
+     ranges: {reasoning_effort: {values: [none, low, medium, high]}}, rates: {input_tokens: 3 per 1M, output_tokens: 15 per 1M},
      limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, released: 2026-01-01, routes:`
 
 // thought makes a call and says what the upstreams got and what the answer lists.

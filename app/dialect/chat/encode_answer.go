@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/llm"
+	"umg/app/meter"
 )
 
 // reasoningGap separates the reasoning parts of one answer, which are one text in this style.
@@ -137,24 +138,33 @@ func encodeCall(dst []byte, c *llm.ToolCall, arguments, signature string) []byte
 	return append(dst, '}')
 }
 
-// encodeUsage appends a usage object. Its totals include cached input and reasoning.
+// encodeUsage appends a usage object. Its totals include cached input, reasoning, sound and images.
 func encodeUsage(dst []byte, u *llm.Usage, cost *app.Amount) []byte {
-	for _, m := range [...]struct {
-		name string
-		n    int64
-	}{
-		{`{"prompt_tokens":`, u.InputTotal()},
-		{`,"completion_tokens":`, u.Output},
-		{`,"total_tokens":`, u.InputTotal() + u.Output},
-		{`,"prompt_tokens_details":{"cached_tokens":`, u.CacheRead},
-		{`,"cache_write_tokens":`, u.CacheWrite},
-		{`},"completion_tokens_details":{"reasoning_tokens":`, u.Reasoning},
-	} {
-		dst = strconv.AppendInt(append(dst, m.name...), m.n, 10)
-	}
+	dst = appendCount(dst, `{"prompt_tokens":`, u.InputTotal())
+	dst = appendCount(dst, `,"completion_tokens":`, u.Output)
+	dst = appendCount(dst, `,"total_tokens":`, u.InputTotal()+u.Output)
+	dst = appendCount(dst, `,"prompt_tokens_details":{"cached_tokens":`, u.CacheRead)
+	dst = appendCount(dst, `,"cache_write_tokens":`, u.CacheWrite)
+	dst = appendKind(dst, `,"audio_tokens":`, u.Parts[meter.InputAudioTokens]+u.Parts[meter.CacheReadAudioTokens])
+	dst = appendKind(dst, `,"image_tokens":`, u.Parts[meter.InputImageTokens]+u.Parts[meter.CacheReadImageTokens])
+	dst = appendCount(dst, `},"completion_tokens_details":{"reasoning_tokens":`, u.Reasoning)
+	dst = appendKind(dst, `,"audio_tokens":`, u.Parts[meter.OutputAudioTokens])
+	dst = appendKind(dst, `,"image_tokens":`, u.Parts[meter.OutputImageTokens])
 	dst = append(dst, '}')
 	if cost != nil {
 		dst = append(append(dst, `,"cost":`...), cost.String()...)
 	}
 	return append(dst, '}')
+}
+
+func appendCount(dst []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(dst, name...), n, 10)
+}
+
+// appendKind appends the count of a kind of tokens, which most answers do not have.
+func appendKind(dst []byte, name string, n int64) []byte {
+	if n == 0 {
+		return dst
+	}
+	return appendCount(dst, name, n)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"umg/app/llm"
+	"umg/app/meter"
 )
 
 // EncodeResponse appends a whole answer.
@@ -131,15 +132,33 @@ func encodeUsage(dst []byte, e *llm.Event, whole bool) []byte {
 	} else {
 		dst = append(dst, `,"output_tokens_details":null`...)
 	}
-	dst = append(dst, `,"server_tool_use":null`...)
+	dst = encodeFees(dst, &e.Usage.Parts)
+	hour := e.Usage.Parts[meter.CacheWriteHourTokens]
+	switch {
+	case hour > 0:
+		dst = appendCount(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`, e.Usage.CacheWrite-hour)
+		dst = append(appendCount(dst, `,"ephemeral_1h_input_tokens":`, hour), '}')
+	case whole:
+		dst = append(dst, `,"cache_creation":null`...)
+	}
 	if whole {
-		dst = append(dst, `,"cache_creation":null,"service_tier":null,"inference_geo":null,"speed":null`...)
+		dst = append(dst, `,"service_tier":null,"inference_geo":null,"speed":null`...)
 	}
 	if e.Cost != nil {
 		dst = append(dst, `,"cost":`...)
 		dst = append(dst, e.Cost.String()...)
 	}
 	return append(dst, '}')
+}
+
+// encodeFees appends how often the provider searched and fetched.
+func encodeFees(dst []byte, parts *meter.Counts) []byte {
+	searches, fetches := parts[meter.WebSearches], parts[meter.WebFetches]
+	if searches == 0 && fetches == 0 {
+		return append(dst, `,"server_tool_use":null`...)
+	}
+	dst = appendCount(dst, `,"server_tool_use":{"web_search_requests":`, searches)
+	return append(appendCount(dst, `,"web_fetch_requests":`, fetches), '}')
 }
 
 func appendCount(dst []byte, name string, n int64) []byte {

@@ -6,6 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/llm"
+	"umg/app/meter"
 )
 
 // EncodeResponse appends an answer.
@@ -67,11 +68,44 @@ func encodeUsage(dst []byte, u llm.Usage, cost *app.Amount) []byte {
 		count("thoughtsTokenCount", u.Reasoning)
 	}
 	count("totalTokenCount", u.InputTotal()+u.Output)
+	dst = encodeModalities(dst, &u)
 	if cost != nil {
 		dst = append(dst, `"cost":`...)
 		return append(append(dst, cost.String()...), '}')
 	}
 	dst[len(dst)-1] = '}'
+	return dst
+}
+
+// encodeModalities appends the details by modality of usage that has more than text, each with a comma.
+func encodeModalities(dst []byte, u *llm.Usage) []byte {
+	p := &u.Parts
+	audio, images := p[meter.CacheReadAudioTokens], p[meter.CacheReadImageTokens]
+	for _, details := range [...]struct {
+		name                       string
+		total, audio, image, video int64
+	}{
+		{"promptTokensDetails", u.InputTotal(), p[meter.InputAudioTokens] + audio, p[meter.InputImageTokens] + images, p[meter.InputVideoTokens]},
+		{"cacheTokensDetails", u.CacheRead, audio, images, 0},
+		{"candidatesTokensDetails", u.Output - u.Reasoning, p[meter.OutputAudioTokens], p[meter.OutputImageTokens], 0},
+	} {
+		text := details.total - details.audio - details.image - details.video
+		if text == details.total {
+			continue
+		}
+		dst = append(append(append(dst, '"'), details.name...), `":[`...)
+		for _, one := range [...]struct {
+			modality string
+			n        int64
+		}{{"TEXT", text}, {"AUDIO", details.audio}, {"IMAGE", details.image}, {"VIDEO", details.video}} {
+			if one.n > 0 {
+				dst = append(append(append(dst, `{"modality":"`...), one.modality...), `","tokenCount":`...)
+				dst = append(strconv.AppendInt(dst, one.n, 10), "},"...)
+			}
+		}
+		dst[len(dst)-1] = ']'
+		dst = append(dst, ',')
+	}
 	return dst
 }
 
