@@ -109,7 +109,7 @@ type replayed struct {
 }
 
 // replay makes a call whose provider is h. A gateway for each call forgets the failures of the calls before it.
-func (b *replayBench) replay(h http.Handler, style llm.Style, model string, request []byte) replayed {
+func (b *replayBench) replay(h http.Handler, style llm.Style, request []byte) replayed {
 	b.t.Helper()
 	b.answerWith(h)
 	s := &sink{}
@@ -129,15 +129,15 @@ func (b *replayBench) replayRecorded(r *recordings.Recording) replayed {
 	b.t.Helper()
 	style := llm.Style(r.Wire)
 	if request := recordedRequest(b.t, r); request != nil {
-		got := b.replay(r, style, recordedModel(r), request)
+		got := b.replay(r, style, request)
 		if got.Attempts > 0 {
 			return got
 		}
-		plain := b.replay(r, style, recordedModel(r), b.plainRequest(style, r))
+		plain := b.replay(r, style, b.plainRequest(style, r))
 		plain.refused = fmt.Sprintf("%s at %s", got.Err.Code, got.Err.Param)
 		return plain
 	}
-	return b.replay(r, style, recordedModel(r), b.plainRequest(style, r))
+	return b.replay(r, style, b.plainRequest(style, r))
 }
 
 // recordedRequest is the recorded request for the model of the recording, or nil when there is none.
@@ -291,7 +291,7 @@ func TestRecordingsOfErrors(t *testing.T) {
 			spoken++
 		case r.Status >= http.StatusMultipleChoices:
 			other := recordings.Recording{Provider: "openai", Wire: recordings.Chat}
-			got = b.replay(&r, llm.Chat, recordedModel(&other), b.plainRequest(llm.Chat, &other))
+			got = b.replay(&r, llm.Chat, b.plainRequest(llm.Chat, &other))
 			others++
 		default:
 			continue
