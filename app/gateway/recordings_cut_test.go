@@ -143,7 +143,7 @@ func TestRecordingsAreCutAtEveryFrame(t *testing.T) {
 				if breaks && frames > breaksEvery && frames%breaksEvery != 0 && frames < s.contentAt-1 {
 					continue
 				}
-				got := b.replay(s.Cut(frames, breaks), odd.style, recordedModel(s.Recording), s.request)
+				got := b.replay(s.Cut(frames, breaks), odd.style, s.request)
 				odd.add(got, frames, breaks)
 				if got.Outcome != "succeeded" && got.status == http.StatusOK && readAnswer(odd.style, true, got.body).failed == "" {
 					t.Errorf("%s: the client of a call that ended with %s after %d frames sees no error: %s", s.File, got.Reason, frames, got.body)
@@ -163,10 +163,10 @@ func TestRecordingsAreCutInOtherStyles(t *testing.T) {
 				continue
 			}
 			request := b.plainRequest(style, s.Recording)
-			odd := cutOddities{stream: s, style: style, whole: b.replay(s.Recording, style, recordedModel(s.Recording), request)}
+			odd := cutOddities{stream: s, style: style, whole: b.replay(s.Recording, style, request)}
 			for place, frames := range []int{1, len(s.frames) / 2, len(s.frames) - 1} {
 				breaks := place%2 == 0
-				odd.add(b.replay(s.Cut(frames, breaks), style, recordedModel(s.Recording), request), frames, breaks)
+				odd.add(b.replay(s.Cut(frames, breaks), style, request), frames, breaks)
 			}
 			cuts, rows = cuts+odd.cuts, append(rows, odd.rows()...)
 		}

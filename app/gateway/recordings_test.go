@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -32,6 +33,13 @@ const recordedTerms = `name: Test, owner: test, kind: text, capabilities: [text]
      rates: {input_tokens: 1 per 1M, cache_read_tokens: 0.1 per 1M, cache_write_tokens: 1.25 per 1M, output_tokens: 5 per 1M, web_searches: 10 per 1K,
      web_fetches: 1 per 1K, grounded_prompts: 35 per 1K, file_searches: 2.5 per 1K, code_sessions: 30 per 1K, images: 40 per 1K},
      limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, released: 2026-01-01, routes:`
+
+// recordedReaders has the readers of usage of folders that no reader has the name of.
+var recordedReaders = map[string]string{
+	"alibaba": "dashscope", "crusoe": "compatible", "gpustack": "compatible", "llamacpp": "compatible", "lmstudio": "compatible",
+	"ollama-cloud": "compatible", "snowflake": "compatible", "vertex-anthropic": "vertex", "bedrock": "anthropic", "zai": "compatible", "ollama": "compatible",
+	"cerebras": "compatible", "together": "compatible", "avian": "openrouter",
+}
 
 // allRecordings are the recordings of the wires that the gateway speaks.
 func allRecordings(t testing.TB) (spoken []recordings.Recording) {
@@ -65,8 +73,8 @@ func setupRecordings(t testing.TB) *replayBench {
 	t.Helper()
 	providers, models := []string{}, []string{}
 	for _, r := range allRecordings(t) {
-		p := fmt.Sprintf("  - {id: %s, name: %s, base_url: \"${SIM}/%s\", credential: \"${SECRET}\", timeouts: {first_byte: 10s, idle: 10s, total: 60s}}",
-			r.Provider, r.Provider, r.Provider)
+		p := fmt.Sprintf("  - {id: %s, name: %s, usage: %s, base_url: \"${SIM}/%s\", credential: \"${SECRET}\", timeouts: {first_byte: 10s, idle: 10s, total: 60s}}",
+			r.Provider, r.Provider, cmp.Or(recordedReaders[r.Provider], r.Provider), r.Provider)
 		m := fmt.Sprintf("  - {id: %s, %s [{provider: %s, model: upstream-model, style: %s}]}", recordedModel(&r), recordedTerms, r.Provider, r.Wire)
 		if !slices.Contains(providers, p) {
 			providers = append(providers, p)
@@ -78,7 +86,7 @@ func setupRecordings(t testing.TB) *replayBench {
 	f, err := catalog.ParseFile([]byte("providers:\n" + strings.Join(providers, "\n") + "\nmodels:\n" + strings.Join(models, "\n") + "\n"))
 	must(t, err)
 	b := &replayBench{bench: setup(t, 0)}
-	snapshot, err := catalog.NewSnapshot(f, catalog.Options{Now: time.Now, Secrets: b.lookup, Log: slog.New(slog.DiscardHandler), Traits: dialect.Traits})
+	snapshot, err := catalog.NewSnapshot(f, catalog.Options{Now: time.Now, Secrets: b.lookup, Log: slog.New(slog.DiscardHandler), Traits: dialect.Traits, Extras: extraRows})
 	must(t, err)
 	b.options.Snapshot = func() *catalog.Snapshot { return snapshot }
 	b.account = b.ids.New("acc")
@@ -101,7 +109,7 @@ type replayed struct {
 }
 
 // replay makes a call whose provider is h. A gateway for each call forgets the failures of the calls before it.
-func (b *replayBench) replay(h http.Handler, style llm.Style, model string, request []byte) replayed {
+func (b *replayBench) replay(h http.Handler, style llm.Style, request []byte) replayed {
 	b.t.Helper()
 	b.answerWith(h)
 	s := &sink{}
@@ -121,15 +129,15 @@ func (b *replayBench) replayRecorded(r *recordings.Recording) replayed {
 	b.t.Helper()
 	style := llm.Style(r.Wire)
 	if request := recordedRequest(b.t, r); request != nil {
-		got := b.replay(r, style, recordedModel(r), request)
+		got := b.replay(r, style, request)
 		if got.Attempts > 0 {
 			return got
 		}
-		plain := b.replay(r, style, recordedModel(r), b.plainRequest(style, r))
+		plain := b.replay(r, style, b.plainRequest(style, r))
 		plain.refused = fmt.Sprintf("%s at %s", got.Err.Code, got.Err.Param)
 		return plain
 	}
-	return b.replay(r, style, recordedModel(r), b.plainRequest(style, r))
+	return b.replay(r, style, b.plainRequest(style, r))
 }
 
 // recordedRequest is the recorded request for the model of the recording, or nil when there is none.
@@ -283,7 +291,7 @@ func TestRecordingsOfErrors(t *testing.T) {
 			spoken++
 		case r.Status >= http.StatusMultipleChoices:
 			other := recordings.Recording{Provider: "openai", Wire: recordings.Chat}
-			got = b.replay(&r, llm.Chat, recordedModel(&other), b.plainRequest(llm.Chat, &other))
+			got = b.replay(&r, llm.Chat, b.plainRequest(llm.Chat, &other))
 			others++
 		default:
 			continue

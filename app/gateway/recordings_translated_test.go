@@ -23,13 +23,13 @@ func TestRecordingsAreTheSameInOtherStyles(t *testing.T) {
 	rows, count := []string{}, 0
 	for _, r := range allRecordings(t) {
 		style := llm.Style(r.Wire)
-		own := b.replay(&r, style, recordedModel(&r), b.plainRequest(style, &r))
+		own := b.replay(&r, style, b.plainRequest(style, &r))
 		for _, other := range llm.Styles() {
 			if other == style {
 				continue
 			}
 			count++
-			got := b.replay(&r, other, recordedModel(&r), b.plainRequest(other, &r))
+			got := b.replay(&r, other, b.plainRequest(other, &r))
 			if differs := b.differences(&r, own, got, other); len(differs) > 0 {
 				rows = append(rows, fmt.Sprintf("%s | %s | %s", r.File, other, strings.Join(differs, "; ")))
 			}

@@ -3,6 +3,7 @@ package recordings
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 )
 
@@ -24,9 +25,7 @@ func (r *Recording) Cut(frames int, breaks bool) http.Handler {
 }
 
 func (r *Recording) serve(w http.ResponseWriter, frames [][]byte) {
-	for name, values := range r.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), r.Header)
 	w.WriteHeader(r.Status)
 	flush := http.NewResponseController(w).Flush
 	_ = flush()

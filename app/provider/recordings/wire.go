@@ -25,7 +25,7 @@ const (
 	Transcription Wire = "transcription"
 	CountTokens   Wire = "count tokens"
 	ModelList     Wire = "model list"
-	Token         Wire = "oauth token"
+	OAuth         Wire = "oauth"
 	Interactions  Wire = "interactions"
 )
 
@@ -42,7 +42,7 @@ var addresses = []struct {
 	{"anthropic.claude", Messages}, {"/invoke", Converse}, {"/v2/chat", Cohere}, {"/api/chat", Ollama},
 	{"/videos", Video}, {":predictLongRunning", Video}, {"/operations/", Video}, {"/v1beta/files/", Video},
 	{":countTokens", CountTokens}, {"enerateContent", Native}, {"/v1/models/", Predictions}, {"/v1/models", ModelList},
-	{"replicate", Predictions}, {"oauth2.", Token},
+	{"replicate", Predictions}, {"oauth2.", OAuth},
 }
 
 // samples has beginnings of names with the wires of the bodies below them, where a body does not tell its own wire.
