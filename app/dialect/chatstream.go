@@ -38,7 +38,9 @@ var chatStreams = sync.Pool{New: func() any { return &chatStream{} }}
 
 func newChatStream(a llm.ResponseOptions) Stream {
 	s, _ := chatStreams.Get().(*chatStream)
-	*s = chatStream{passthrough: s.reuseBuffers(a, llm.Chat), members: s.members[:0], usageChunk: s.usageChunk[:0], usageObject: s.usageObject[:0]}
+	*s = chatStream{
+		passthrough: s.reuseBuffers(a, llm.Chat), members: s.members[:0], usageChunk: s.usageChunk[:0], usageObject: s.usageObject[:0],
+	}
 	s.reader = s
 	s.envelope.Model = s.model
 	return s
