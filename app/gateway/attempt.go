@@ -42,10 +42,8 @@ type attempt struct {
 	resume   *recovery // Resume is set when the attempt continues an answer that was cut.
 	isHedge  bool      // The attempt runs beside the first one, and has no client.
 
+	lifetime
 	deadlines  *deadlines
-	ctx        context.Context // Ctx lasts no longer than the attempt, and its cause is why the attempt has ended.
-	cancel     context.CancelCauseFunc
-	watch      *clientWatch // Watch is set at a provider that makes the whole answer for a client that has left.
 	answer     *provider.Answer
 	frames     *sse.Reader
 	stream     dialect.Stream
@@ -64,6 +62,15 @@ type attempt struct {
 	startedAt time.Time     // StartedAt is when the attempt began.
 	firstByte time.Duration // FirstByte is the time to the first content; zero before it.
 	trace     attemptTrace
+}
+
+// lifetime is how long an attempt lasts.
+type lifetime struct {
+	// ctx lasts no longer than the attempt, and its cause is why the attempt has ended.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// watch is set at a provider that makes the whole answer for a client that has left.
+	watch *clientWatch
 }
 
 // newAttempt begins an attempt on a route, with the credential that health has chosen.

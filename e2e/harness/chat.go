@@ -78,13 +78,16 @@ func StreamData(t *testing.T, body string) []string {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
+		isComment := strings.HasPrefix(lines.Text(), ":")
+		if !ok && !isComment {
 			t.Fatalf("a line that is no data line: %q", lines.Text())
 		}
 		if !lines.Scan() || lines.Text() != "" {
 			t.Fatalf("no blank line after %q", data)
 		}
-		all = append(all, data)
+		if !isComment {
+			all = append(all, data)
+		}
 	}
 	return all
 }
