@@ -220,7 +220,8 @@ func neutralSchema(row Extra, words []string, offerable bool) *jsontree.Value {
 	}
 	advice := cmp.Or(row.Advice, "Leave it out.")
 	if len(words) > 0 {
-		rest.Set("description", jsontree.Text("This model offers "+strings.Join(words, ", ")+", at its prices. Any other "+row.What+" is refused."))
+		text := "This model offers " + strings.Join(words, ", ") + ", at its prices. Any other " + row.What + " is refused."
+		rest.Set("description", jsontree.Text(text))
 		return rest
 	}
 	rest.Set(jsonschema.KeywordUnsupported, jsontree.Text(jsonschema.UnsupportedState))

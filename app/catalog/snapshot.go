@@ -371,28 +371,33 @@ func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts
 		out.Routes = append(out.Routes, route)
 	}
 	slices.SortStableFunc(out.Routes, func(a, b Route) int { return cmp.Compare(a.Order, b.Order) })
+	if err := m.prepareContracts(out, contracts); err != nil {
+		return nil, err
+	}
+	out.served = servedStyles(out)
+	out.lifecycle = out.lifecycleHeaders()
+	out.entry = out.render()
+	return out, nil
+}
+
+// prepareContracts makes the contracts of a model. They depend on what its routes offer beside answers.
+func (m *FileModel) prepareContracts(out *Model, contracts *contractSet) (err error) {
 	offered := out.prepareExtras(contracts.builder.extras)
 	for _, style := range m.Styles {
 		params := m.contractParams()
 		params.offered = offered[style]
 		c, ok, err := contracts.contract(style, params)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if ok {
 			out.contracts[style] = c
 		}
 	}
 	if m.Kind == KindVideo {
-		var err error
-		if out.video, out.remix, err = contracts.video(m.contractParams()); err != nil {
-			return nil, err
-		}
+		out.video, out.remix, err = contracts.video(m.contractParams())
 	}
-	out.served = servedStyles(out)
-	out.lifecycle = out.lifecycleHeaders()
-	out.entry = out.render()
-	return out, nil
+	return err
 }
 
 func (d Date) pointer() *time.Time {

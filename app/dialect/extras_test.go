@@ -191,7 +191,7 @@ func holdsTheTable(t *testing.T, style llm.Style, allowed llm.ExtraSet, body []b
 		t.Fatalf("%s: %s is taken, though the bound of a tool is no count", style, body)
 	}
 	for member, n := range o.bounded {
-		if request := want.(map[string]any); request[member] == nil { //nolint:forcetypeassert // The body has a model.
+		if request := want.(map[string]any); request[member] == nil {
 			request[member] = float64(n)
 		}
 	}

@@ -32,12 +32,14 @@ var toolsOfMessages = []Extra{
 	},
 }
 
+// searchesOfResponses bounds all tools that the provider runs for a request of the responses style.
+var searchesOfResponses = Uses{Member: "max_tool_calls", OfRequest: true, Max: usesMax, Tokens: searchTokens, Rereads: true}
+
 // toolsOfResponses are tools that providers of the responses style run and whose calls stand in the answer.
 var toolsOfResponses = slices.Concat(
-	toolOfResponses(meters.WebSearches, &Uses{Member: "max_tool_calls", OfRequest: true, Max: usesMax, Tokens: searchTokens, Rereads: true},
-		[]string{"openai", "azure"}, "web_search", "web_search_#_#_#"),
-	toolOfResponses(meters.WebSearchPreviews, &Uses{Member: "max_tool_calls", OfRequest: true, Max: usesMax, Tokens: searchTokens, Rereads: true},
-		[]string{"openai", "azure"}, "web_search_preview", "web_search_preview_#_#_#"),
+	toolOfResponses(meters.WebSearches, &searchesOfResponses, []string{"openai", "azure"}, "web_search", "web_search_#_#_#"),
+	toolOfResponses(meters.WebSearchPreviews, &searchesOfResponses, []string{"openai", "azure"},
+		"web_search_preview", "web_search_preview_#_#_#"),
 	toolOfResponses(meters.WebSearches, &Uses{Max: usesUnbounded, Tokens: searchTokens, Rereads: true}, []string{"xai"}, "web_search"),
 	toolOfResponses(meters.SocialSearches, &Uses{Max: usesUnbounded, Tokens: searchTokens, Rereads: true}, []string{"xai"}, "x_search"),
 	toolOfResponses(meters.CodeSessions, &Uses{Max: usesUnbounded, Tokens: codeTokens, Rereads: true}, []string{"xai"}, "code_interpreter"),

@@ -16,7 +16,7 @@ func TestTheGuidesNameEveryExtraOnce(t *testing.T) {
 			if !strings.HasPrefix(row.Field, "`") || row.What == "" || row.Fate == "" {
 				t.Errorf("%s: %+v", style, row)
 			}
-			name := fmt.Sprint(row.Field, row.Meters) // A search has a price for each prompt, or one for each query.
+			name := fmt.Sprintf("%s %x", row.Field, row.Meters) // A search has a price for each prompt, or one for each query.
 			if seen[name] {
 				t.Errorf("%s: %s comes twice", style, row.Field)
 			}
