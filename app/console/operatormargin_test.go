@@ -38,7 +38,7 @@ func TestOperatorsSeeRevenueCostAndMargin(t *testing.T) {
 		if err == nil {
 			r := billing.UsageRecord{
 				RequestID: hold.ID, Provider: provider, Model: model, Style: "chat", Outcome: "succeeded", Reason: string(billing.ReasonCompleted),
-				StartedAt: time.Now(), UpstreamCost: cost, Usage: meter.Counts{meter.InputTokens: 1, meter.Requests: 1},
+				StartedAt: time.Now(), Costs: billing.Costs{UpstreamCost: cost}, Usage: meter.Counts{meter.InputTokens: 1, meter.Requests: 1},
 			}
 			if cost != nil {
 				r.CostCardID = "cost@1"

@@ -66,7 +66,7 @@ func (f *reconcileFixture) call(at time.Time, provider, model string, cost app.A
 	}
 	err = f.ledger.SettleIn(f.Context(), f.db, hold, billing.Settlement{Cost: 1000, Record: billing.UsageRecord{
 		RequestID: hold.ID, Model: "meridian/atlas", Provider: provider, UpstreamModel: model, Style: "chat", Outcome: "succeeded",
-		Reason: "completed", StartedAt: at, Usage: counts, UpstreamCost: &cost, CostCardID: "cost@1",
+		Reason: "completed", StartedAt: at, Usage: counts, Costs: billing.Costs{UpstreamCost: &cost, CostCardID: "cost@1"},
 	}})
 	if err != nil {
 		f.Fatal(err)
