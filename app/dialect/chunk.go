@@ -114,6 +114,8 @@ func (c *chunk) readPart(doc []byte, from int) int {
 		return rawjson.LiteralEnd(doc, from, "null")
 	}
 	content, role := false, false
+	// Thoughts are counted once, although some providers send them in two members.
+	thoughts := int64(0)
 	o := rawjson.OpenObject(doc, from)
 	for o.Next() {
 		value := o.Value.Of(doc)
@@ -121,20 +123,74 @@ func (c *chunk) readPart(doc []byte, from int) int {
 			role = !rawjson.IsEmpty(value)
 			continue
 		}
-		if !rawjson.IsEmpty(value) && (value[0] == '"' || value[0] == '[' || value[0] == '{') {
-			content = true
-			c.calls = c.calls || string(o.Key.Of(doc)) == "tool_calls"
-			c.bytes += rawjson.TextBytes(value)
+		if rawjson.IsEmpty(value) || value[0] != '"' && value[0] != '[' && value[0] != '{' {
+			continue
+		}
+		// A call, or a detail of the reasoning, without text begins no answer.
+		text, begins := int64(0), true
+		switch string(o.Key.Of(doc)) {
+		case "tool_calls":
+			c.calls = true
+			text = sumOf(value, callBytes)
+			begins = text > 0
+		case "reasoning", "reasoning_content":
+			thoughts = max(thoughts, rawjson.TextBytes(value))
+		case "reasoning_details":
+			details := sumOf(value, thoughtBytes)
+			thoughts, begins = max(thoughts, details), details > 0
+		case "channel", "annotations": // Neither is a part of the text of the model.
+			begins = false
+		default:
+			text = rawjson.TextBytes(value)
+		}
+		c.bytes += text
+		content = content || begins
+		c.strings++
+		if c.text = o.Value; value[0] != '"' {
+			// An array of parts may have several strings.
 			c.strings++
-			if c.text = o.Value; value[0] != '"' {
-				// An array of parts may have several strings.
-				c.strings++
-			}
 		}
 	}
+	c.bytes += thoughts
 	if c.count == 0 {
 		c.role = role && !content
 	}
 	c.content = c.content || content
 	return o.End()
+}
+
+// sumOf adds up a number of each element of an array. Any other value counts as the only element.
+func sumOf(value []byte, number func(element []byte) int64) (sum int64) {
+	if len(value) == 0 || value[0] != '[' {
+		return number(value)
+	}
+	list := rawjson.OpenArray(value, 0)
+	for list.Next() {
+		sum += number(list.Value.Of(value))
+	}
+	return sum
+}
+
+// callBytes counts the text that the model wrote for a tool call: the name of the tool, and its arguments or its input.
+func callBytes(call []byte) (n int64) {
+	for _, kind := range [...]string{"function", "custom"} {
+		inner := rawjson.Get(call, kind)
+		for _, member := range [...]string{"name", "arguments", "input"} {
+			n += memberBytes(inner, member)
+		}
+	}
+	return n
+}
+
+// thoughtBytes counts the text of one detail of the reasoning. Encrypted data is no text.
+func thoughtBytes(detail []byte) int64 {
+	return memberBytes(detail, "text") + memberBytes(detail, "summary")
+}
+
+// memberBytes counts the text of a member; zero when it is absent.
+func memberBytes(object []byte, name string) int64 {
+	if value := rawjson.Get(object, name); !rawjson.IsEmpty(value) {
+		return rawjson.TextBytes(value)
+	}
+	return 0
 }
