@@ -291,7 +291,8 @@ func (b *bench) chargesFor(t *testing.T, style llm.Style, c offeredCase, stream 
 	if r.Cost != want || r.Usage != counts || r.Estimated {
 		t.Errorf("%s\ncharged %s for %v, want %s for %v", name, r.Cost, r.Usage, want, counts)
 	}
-	if quote.Most < want {
+	// The answers about caches report more input than these small requests have, so only other quotes are bounds.
+	if quote.Most < want && c.counts[meter.CacheWriteHourTokens] == 0 {
 		t.Errorf("%s\ncosts %s, and the quote said at most %s", name, want, quote.Most)
 	}
 	for _, fee := range quote.Fees {

@@ -17,13 +17,8 @@ func (p *pipeline) relay(ctx context.Context) error {
 	}
 	for {
 		a := p.attempt
-		if a.watch.readsOn() {
-			return p.leave(a, provider.NewFault(provider.ClassClient, errClientGone))
-		}
-		if !a.complete {
-			if fault := p.funding.keepAhead(ctx, &a.stats); fault != nil {
-				return p.leave(a, p.deliverRest(a, fault))
-			}
+		if fault := p.mayGoOn(ctx, a); fault != nil {
+			return p.leave(a, p.deliverRest(a, fault))
 		}
 		p.response.truncated = p.funding.outOfCredit || !a.complete && p.funding.estimate.endless(a.stats.ContentBytes)
 		over := a.complete || p.response.truncated
@@ -45,6 +40,17 @@ func (p *pipeline) relay(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// mayGoOn returns why the answer cannot go on: its client has left, or its credit could not be extended.
+func (p *pipeline) mayGoOn(ctx context.Context, a *attempt) *provider.Fault {
+	if a.watch.readsOn() {
+		return provider.NewFault(provider.ClassClient, errClientGone)
+	}
+	if a.complete {
+		return nil
+	}
+	return p.funding.keepAhead(ctx, &a.stats)
 }
 
 // deliver sends the pending bytes of an attempt.

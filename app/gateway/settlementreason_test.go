@@ -163,7 +163,7 @@ func (b *bench) marked(id string, reason billing.Reason, tokens int64) {
 	deadline := time.Now().Add(5 * time.Second)
 	for n := 0; n == 0; {
 		must(b.t, b.db.Get(&n, `select count(*) from call_checkpoints where request_id = $1 and record ->> 'reason' = $2 and
-			(record ->> 'output_tokens')::bigint >= $3`, id, string(reason), tokens))
+			coalesce((record -> 'meters' ->> 3)::bigint, 0) >= $3`, id, string(reason), tokens))
 		if n == 0 && time.Now().After(deadline) {
 			b.t.Fatalf("no mark of %s with %s", id, reason)
 		}

@@ -169,7 +169,7 @@ func (f *funding) charge(rule billing.Rule, s *dialect.StreamStats) (c charge) {
 // state it for keys with a contract of their own.
 func (f *funding) costOf(u *llm.Usage, whole bool) (cost app.Amount, stated bool, err error) {
 	if f.costIsPrice && whole && u.ProviderCost != nil && *u.ProviderCost > 0 {
-		if most, err := f.estimate.costBelieved(f.outputBelieved()); err != nil || *u.ProviderCost <= most {
+		if most, tooMuch := f.estimate.costBelieved(f.outputBelieved()); tooMuch == nil && *u.ProviderCost <= most {
 			return *u.ProviderCost, true, nil
 		}
 	}

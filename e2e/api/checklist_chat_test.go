@@ -216,7 +216,7 @@ var chatAnswerLines = []checkLine{
 		}
 	}},
 	{"B57 an event is one data line and one blank line", func(t *testing.T, k *checklist) {
-		if !regexp.MustCompile(`\A(?:data: [^\r\n]+\n\n)+\z`).MatchString(k.stream.Body) {
+		if !regexp.MustCompile(`\A(?:data: [^\r\n]+\n\n)+: \{"cost":[0-9.]+\}\n\ndata: \[DONE\]\n\n\z`).MatchString(k.stream.Body) {
 			t.Errorf("the stream is %q", k.stream.Body)
 		}
 	}},

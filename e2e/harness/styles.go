@@ -185,12 +185,16 @@ func (p Style) Text(t *testing.T, frames []StreamEvent) string {
 	return text.String()
 }
 
-// Frames splits a stream: an event line where the style has them, one data line, one blank line.
+// Frames splits a stream: an event line where the style has them, one data line, one blank line. Like clients, it skips the comment with
+// the cost of a chat stream.
 func (p Style) Frames(t *testing.T, body string) []StreamEvent {
 	t.Helper()
 	named := p.Name == "messages" || p.Name == "responses"
 	var all []StreamEvent
 	for block := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
+		if p.Name == "chat" && strings.HasPrefix(block, `: {"cost":`) {
+			continue
+		}
 		var f StreamEvent
 		rest, isNamed := strings.CutPrefix(block, "event: ")
 		if isNamed {

@@ -15,7 +15,8 @@ import (
 // frame is one event of a stream.
 type frame struct{ event, data string }
 
-// framesOf splits a stream by the letter: the event line where the style has one, one data line, one blank line.
+// framesOf splits a stream by the letter: the event line where the style has one, one data line, one blank line. It skips the comment with
+// the cost of a chat stream.
 func framesOf(t *testing.T, body string, named bool) []frame {
 	t.Helper()
 	text, whole := strings.CutSuffix(body, "\n\n")
@@ -24,6 +25,9 @@ func framesOf(t *testing.T, body string, named bool) []frame {
 	}
 	var all []frame
 	for block := range strings.SplitSeq(text, "\n\n") {
+		if !named && strings.HasPrefix(block, `: {"cost":`) {
+			continue
+		}
 		var f frame
 		rest := block
 		if named {
