@@ -226,6 +226,12 @@ func (m Model) StyleNames() []string {
 	return names
 }
 
+// OtherPrices are prices of a model that differ from the usual ones: by size, and for some calls.
+type OtherPrices struct {
+	SizePrices []SizePrice
+	Conditions []PriceCondition
+}
+
 // Model is what the pages say about one model.
 type Model struct {
 	ID, Name, Description, Owner, Kind string
@@ -233,17 +239,16 @@ type Model struct {
 	ContextTokens, MaxOutput           int64
 	Styles                             []Style // styles in which it answers today
 	Prices                             []Price
-	SizePrices                         []SizePrice
-	Conditions                         []PriceCondition
-	Limits                             Limits
-	Sizes                              []string
-	Seconds                            []int64
-	State                              ModelState
-	Notice                             string
-	Released                           time.Time
-	Parameters                         []string // optional members that its contracts allow
-	Now                                ModelNow
-	Successor                          string // the model to use when this one is removed
+	OtherPrices
+	Limits     Limits
+	Sizes      []string
+	Seconds    []int64
+	State      ModelState
+	Notice     string
+	Released   time.Time
+	Parameters []string // optional members that its contracts allow
+	Now        ModelNow
+	Successor  string // the model to use when this one is removed
 	// Fallbacks are the models that serve, in this order, when no provider of this one answers.
 	Fallbacks            []string
 	Deprecated, Shutdown *time.Time

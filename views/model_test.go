@@ -41,8 +41,8 @@ func TestPricesAreToldInTheUnitOfTheirModality(t *testing.T) {
 		}
 	}
 	m := Model{
-		Prices:     []Price{{Meter: "seconds", Amount: 30 * app.Cent, Per: 1}},
-		SizePrices: []SizePrice{{Size: "big", Price: Price{Meter: "seconds", Amount: 70 * app.Cent, Per: 1}}},
+		Prices:      []Price{{Meter: "seconds", Amount: 30 * app.Cent, Per: 1}},
+		OtherPrices: OtherPrices{SizePrices: []SizePrice{{Size: "big", Price: Price{Meter: "seconds", Amount: 70 * app.Cent, Per: 1}}}},
 	}
 	if m.PriceLine() != "$0.30 – $0.70 per second" {
 		t.Error(m.PriceLine())

@@ -112,20 +112,18 @@ func meterOrder() []string {
 type PriceCondition struct{ Calls, Effect string }
 
 // ConditionsNote says for which calls a model has other prices. It is empty for none.
-func (m Model) ConditionsNote() string {
-	words := make([]string, len(m.Conditions))
-	for i, c := range m.Conditions {
+func (p OtherPrices) ConditionsNote() string {
+	words := make([]string, len(p.Conditions))
+	for i, c := range p.Conditions {
 		words[i] = strings.ToLower(c.Calls[:1]) + c.Calls[1:]
 	}
 	return strings.Join(words, "; ")
 }
 
 // ConditionLines are the conditions of a model, one sentence each.
-func (m Model) ConditionLines() []string { return conditionLines(m.Conditions) }
-
-func conditionLines(conditions []PriceCondition) []string {
-	lines := make([]string, len(conditions))
-	for i, c := range conditions {
+func (p OtherPrices) ConditionLines() []string {
+	lines := make([]string, len(p.Conditions))
+	for i, c := range p.Conditions {
 		lines[i] = c.Calls + ": " + c.Effect
 	}
 	return lines

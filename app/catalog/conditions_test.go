@@ -188,6 +188,15 @@ func TestWrongConditionsAndCostsAreNamed(t *testing.T) {
 			t.Errorf("%s: no problem %s about %q among %q", name, c.path, c.about, all)
 		}
 	}
+}
+
+func conditionsOf(text string) []string {
+	return []string{smallRates, smallRates + "    conditions:\n      - " + text + "\n"}
+}
+
+// TestConditionsThatCannotBeReadNameTheLineAndTheField has texts at which parsing ends, and right ones.
+func TestConditionsThatCannotBeReadNameTheLineAndTheField(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"an unknown member":  {"{promt_over: 5, times: 2}", "promt_over"},
 		"a word for a count": {"{prompt_over: many, times: 2}", "at prompt_over"},
@@ -199,14 +208,14 @@ func TestWrongConditionsAndCostsAreNamed(t *testing.T) {
 		"no price":           {"{region: us, rates: {input_tokens: free}}", "input_tokens"},
 		"too fine a price":   {"{region: us, rates: {input_tokens: 0.0000000001 per 1M}}", "input_tokens"},
 	} {
-		raw := with(t, conditions(c.text)...)
+		raw := with(t, conditionsOf(c.text)...)
 		_, err := ParseFile([]byte(raw))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "line 21") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, right := range [][]string{
-		{smallRates, manyRates + everyCondition}, conditions("{days: [mon, sun], hours: [\"00:00-24:00\"], times: 100}"),
+		{smallRates, manyRates + everyCondition}, conditionsOf("{days: [mon, sun], hours: [\"00:00-24:00\"], times: 100}"),
 		{"name: North", "name: North, usage: openai, after_cancel: stops, provider_cost: compare"},
 		{"name: South", "name: South, usage: anthropic", "{input_tokens: 0.15 per 1M,", "{input_tokens: 0.15 per 1M, cache_write_tokens: 0.2 per 1M,"},
 		{"name: North", "name: North, usage: perplexity, provider_cost: price"},

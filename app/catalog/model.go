@@ -114,8 +114,14 @@ func (m *Model) CardFor(size string) billing.RateCard {
 // ListEntry is the model as GET /v1/models shows it, a JSON object. The caller must not change it.
 func (m *Model) ListEntry() []byte { return m.entry }
 
-// price makes the rate cards. All sizes carry the id of the one version they belong to. A model with prices of sizes has no conditions.
-func (m *Model) price(id string, conditions []FileCondition) (err error) {
+// price makes the rate cards and the announced change. All sizes carry the id of the one version they belong to. A model with prices of
+// sizes has no conditions.
+func (m *Model) price(id string, conditions []FileCondition, announced *FileAnnounced) (err error) {
+	if announced != nil {
+		if m.Announced, err = announced.change(); err != nil {
+			return err
+		}
+	}
 	if len(m.Prices) == 0 {
 		return nil
 	}

@@ -93,7 +93,8 @@ func idleConditions(f File) (all []string) {
 				all = append(all, fmt.Sprintf("%s.prompt_over: no prompt of %s is so long, so the condition has no effect", at, m.ID))
 			}
 			if slices.Contains(usualTiers, c.ServiceTier) {
-				all = append(all, fmt.Sprintf("%s.service_tier: %s is the usual service, which has no tier, so the condition has no effect", at, c.ServiceTier))
+				all = append(all, fmt.Sprintf("%s.service_tier: %s is the usual service, which has no tier, so the condition has no effect",
+					at, c.ServiceTier))
 			}
 			if m.Kind == KindText && c.Size+c.Quality != "" {
 				all = append(all, fmt.Sprintf("%s: no call of %s has a size or a quality, so the condition has no effect", at, m.ID))

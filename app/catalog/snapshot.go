@@ -337,14 +337,8 @@ func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts
 		},
 		prepared: prepared{contracts: map[llm.Style]*Contract{}},
 	}
-	if err := out.price(s.cards[m.ID], m.Conditions); err != nil {
+	if err := out.price(s.cards[m.ID], m.Conditions, m.Announced); err != nil {
 		return nil, err
-	}
-	if m.Announced != nil {
-		var err error
-		if out.Announced, err = m.Announced.change(); err != nil {
-			return nil, err
-		}
 	}
 	for _, r := range m.Routes {
 		p := providers[r.Provider]
@@ -354,12 +348,9 @@ func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts
 		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
 		route.Timeouts = r.Timeouts.withDefaults(m.Timeouts.withDefaults(p.Timeouts))
 		route.Timeouts.Total = m.attemptTotal(&r, p)
-		if r.Cost != nil {
-			cost, err := newCard(s.costCards[route.ID], r.Cost.Rates, r.Cost.Conditions)
-			if err != nil {
-				return nil, fmt.Errorf("cost of %s: %w", r.Provider, err)
-			}
-			route.CostCard = &cost
+		var err error
+		if route.CostCard, err = r.costCard(s.costCards[route.ID]); err != nil {
+			return nil, err
 		}
 		if m.Timeout == 0 {
 			out.Timeout = max(out.Timeout, route.Timeouts.Total)
@@ -398,6 +389,18 @@ func (m *FileModel) prepareContracts(out *Model, contracts *contractSet) (err er
 		out.video, out.remix, err = contracts.video(m.contractParams())
 	}
 	return err
+}
+
+// costCard is the card of the route's cost; nil when the cost is unknown.
+func (r *FileRoute) costCard(id string) (*billing.RateCard, error) {
+	if r.Cost == nil {
+		return nil, nil //nolint:nilnil // An unknown cost has no card.
+	}
+	card, err := newCard(id, r.Cost.Rates, r.Cost.Conditions)
+	if err != nil {
+		return nil, fmt.Errorf("cost of %s: %w", r.Provider, err)
+	}
+	return &card, nil
 }
 
 func (d Date) pointer() *time.Time {

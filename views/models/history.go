@@ -133,7 +133,7 @@ const conditionColumn = "Other prices"
 
 // conditionsText are the other prices, one sentence each.
 func (p PastPrices) conditionsText() string {
-	return strings.Join(views.Model{Conditions: p.Conditions}.ConditionLines(), ". ")
+	return strings.Join(views.OtherPrices{Conditions: p.Conditions}.ConditionLines(), ". ")
 }
 
 // priced finds the price of a column of the history.

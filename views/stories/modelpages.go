@@ -236,7 +236,8 @@ func conditionalPrices(d *modelpages.Detail) {
 	d.Next = &next
 	d.Past[0].Conditions, d.Past[1].Conditions = d.Model.Conditions, d.Model.Conditions[:2]
 	d.Calc.Terms = []modelpages.CalcTerms{
-		{Label: "Usual"}, {Value: "1", Label: "Flex tier"}, {Value: "2", Label: "01:00–04:00 and 06:00–10:00 UTC on working days, except 2026-10-01"},
+		{Label: "Usual"}, {Value: "1", Label: "Flex tier"},
+		{Value: "2", Label: "01:00–04:00 and 06:00–10:00 UTC on working days, except 2026-10-01"},
 	}
 	d.Calc.Term = "1"
 	d.Calc.Lines[0].Quantity, d.Calc.Lines[0].Rate, d.Calc.Lines[0].Amount = 300_000, "$2.50 / 1M tokens", 75*app.Cent

@@ -72,9 +72,11 @@ func exampleModels() []views.Model {
 		Description:  "Video for the final cut; renders longer, in more sizes, and costs more.",
 		Capabilities: []string{"video"}, Input: []string{"text", "image"}, Output: []string{"video"},
 		Sizes: []string{"720x1280", "1280x720", "1080x1920"}, Seconds: []int64{4, 8, 12},
-		Prices:     []views.Price{{Meter: "seconds", Amount: 30 * app.Cent, Per: 1}},
-		SizePrices: []views.SizePrice{{Size: "1080x1920", Price: views.Price{Meter: "seconds", Amount: 70 * app.Cent, Per: 1}}},
-		Limits:     views.Limits{RequestsPerMinute: 5, JobsPerDay: 40, JobsRunning: 2},
+		Prices: []views.Price{{Meter: "seconds", Amount: 30 * app.Cent, Per: 1}},
+		OtherPrices: views.OtherPrices{
+			SizePrices: []views.SizePrice{{Size: "1080x1920", Price: views.Price{Meter: "seconds", Amount: 70 * app.Cent, Per: 1}}},
+		},
+		Limits: views.Limits{RequestsPerMinute: 5, JobsPerDay: 40, JobsRunning: 2},
 	}
 	picture := film
 	picture.ID, picture.Name, picture.Kind, picture.Capabilities = "quarry/canvas", "Canvas", "image", []string{"image"}
