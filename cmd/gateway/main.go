@@ -54,8 +54,7 @@ type statusError struct {
 
 // exitStatus is the exit status of a failed command: 1 unless the error has another.
 func exitStatus(err error) int {
-	var e statusError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[statusError](err); ok {
 		return e.status
 	}
 	return 1

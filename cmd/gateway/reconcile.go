@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -167,6 +166,5 @@ func (c *ledgerReconcile) print(w io.Writer, f reconcile.Format, r *reconcile.Re
 		}
 		return json.MarshalWrite(w, report, jsontext.Multiline(true))
 	}
-	text := reconcileText{w, r}
-	return errors.Join(text.printDifferences(), text.printTotals())
+	return reconcileText{w, r}.print()
 }

@@ -17,12 +17,12 @@ type reconcileText struct {
 	result *reconcile.Result
 }
 
-// printDifferences prints the notes and a line for each difference.
-func (t reconcileText) printDifferences() error {
+// print prints the notes, a line for each difference, the sums of both sides, and how many days and models agree.
+func (t reconcileText) print() error {
+	var notes, differences, totals strings.Builder
 	for _, note := range t.result.Notes {
-		fmt.Fprintln(t.w, "note:", note)
+		fmt.Fprintln(&notes, "note:", note)
 	}
-	table := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
 	for i := range t.result.Differences {
 		d := &t.result.Differences[i]
 		var values []string
@@ -32,9 +32,42 @@ func (t reconcileText) printDifferences() error {
 		if d.Note != "" {
 			values = append(values, "("+d.Note+")")
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", d.Day, d.Class, d.Model, strings.Join(values, "; "))
+		fmt.Fprintf(&differences, "%s\t%s\t%s\t%s\n", d.Day, d.Class, d.Model, strings.Join(values, "; "))
 	}
-	return table.Flush()
+	fmt.Fprintf(&totals, "\n%s to %s\there\tthere\tdifference\n", t.result.Period.First, t.result.Period.Last)
+	for _, v := range t.result.Totals {
+		here := "unknown"
+		if v.Here != nil {
+			here = valueText(v, *v.Here)
+		}
+		fmt.Fprintf(&totals, "%s\t%s\t%s\t%s\n", v.Name, here, valueText(v, *v.There), excessText(v))
+	}
+	for _, part := range []string{notes.String(), differences.String(), totals.String(), t.summary()} {
+		table := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
+		if _, err := io.WriteString(table, part); err != nil {
+			return err
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// summary says how many days and models agree, and counts the differences.
+func (t reconcileText) summary() string {
+	var classes []string
+	counts := t.result.ByClass()
+	for _, class := range reconcile.Classes {
+		if n := counts[class]; n > 0 {
+			classes = append(classes, fmt.Sprintf("%d %s", n, class))
+		}
+	}
+	line := fmt.Sprintf("%d of %d days and models agree", t.result.Agreeing, t.result.Compared)
+	if len(classes) > 0 {
+		line += "; differences: " + strings.Join(classes, ", ")
+	}
+	return line + "\n"
 }
 
 // describeValue says what both sides have, such as "input tokens 1000 here, 900 there (+100)".
@@ -70,35 +103,6 @@ func excessText(v reconcile.Value) string {
 		return "-" + valueText(v, -difference)
 	}
 	return "+" + valueText(v, difference)
-}
-
-// printTotals prints the sums of both sides, and how many days and models agree.
-func (t reconcileText) printTotals() error {
-	table := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "\n%s to %s\there\tthere\tdifference\n", t.result.Period.First, t.result.Period.Last)
-	for _, v := range t.result.Totals {
-		here := "unknown"
-		if v.Here != nil {
-			here = valueText(v, *v.Here)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", v.Name, here, valueText(v, *v.There), excessText(v))
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	var classes []string
-	counts := t.result.ByClass()
-	for _, class := range reconcile.Classes {
-		if n := counts[class]; n > 0 {
-			classes = append(classes, fmt.Sprintf("%d %s", n, class))
-		}
-	}
-	line := fmt.Sprintf("%d of %d days and models agree", t.result.Agreeing, t.result.Compared)
-	if len(classes) > 0 {
-		line += "; differences: " + strings.Join(classes, ", ")
-	}
-	_, err := fmt.Fprintln(t.w, line)
-	return err
 }
 
 // reconcileReport is the result as JSON.

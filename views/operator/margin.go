@@ -41,20 +41,28 @@ func (l MarginLine) margin() app.Amount { return l.PricedRevenue - l.Cost }
 // isKnown reports whether the cost of any of the calls is known.
 func (l MarginLine) isKnown() bool { return l.Unpriced < l.Calls || l.Calls == 0 }
 
-// share is the margin as a part of the revenue.
+// share is the margin as a part of the revenue. A loss may be larger than the revenue.
 func (l MarginLine) share() string {
-	if m := l.margin(); m < 0 {
-		return "\u2212" + format.Percent(int64(-m), int64(l.PricedRevenue))
+	const exact = 1 << 40 // Larger amounts are divided, since a percentage of them would overflow.
+	part, whole := int64(l.margin()), int64(l.PricedRevenue)
+	for max(part, -part, whole) > exact {
+		part, whole = part/2, whole-whole/2
 	}
-	return format.Percent(int64(l.margin()), int64(l.PricedRevenue))
+	switch {
+	case part >= 0 || whole == 0:
+		return format.Percent(part, whole)
+	case -part <= whole:
+		return "\u2212" + format.Percent(-part, whole)
+	}
+	return "\u2212" + format.Count(-part*100/whole) + "%"
 }
 
 // unknown says for how many calls the cost is unknown. It is empty when the cost of all is known.
 func (l MarginLine) unknown() string {
-	switch {
-	case l.Unpriced == 0:
+	switch l.Unpriced {
+	case 0:
 		return ""
-	case l.Unpriced == l.Calls:
+	case l.Calls:
 		return "The cost is unknown"
 	}
 	return "The cost of " + format.CountOf(l.Unpriced, "call", "calls") + " is unknown"
