@@ -253,12 +253,12 @@ func checkCard(p problems, field string, rates Rates, conditionsField string, co
 	if len(*p.all) > before {
 		return billing.RateCard{}
 	}
-	card, err := rates.card("")
-	if err != nil {
+	if _, err := rates.card(""); err != nil {
 		p.addf(field, "%v", err)
 		return billing.RateCard{}
 	}
-	if card, err = newCard("", rates, conditions); err != nil {
+	card, err := newCard("", rates, conditions)
+	if err != nil {
 		at, text := conditionError(conditionsField, err)
 		p.addf(at, "%s", text)
 		return billing.RateCard{}

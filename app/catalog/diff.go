@@ -187,14 +187,11 @@ func entryName(entry *yaml.Node) string {
 			words = append(words, value.Value)
 			continue
 		}
-		text := value.Value
-		for j, item := range value.Content {
-			if j > 0 {
-				text += "+"
-			}
-			text += item.Value
+		items := []string{value.Value}
+		for _, item := range value.Content {
+			items = append(items, item.Value)
 		}
-		words = append(words, name+"="+text)
+		words = append(words, name+"="+strings.TrimPrefix(strings.Join(items, "+"), "+"))
 	}
 	if isRoute {
 		return strings.Join(words, " ")

@@ -98,7 +98,8 @@ func scheduleWords(s *billing.Schedule) string {
 	for i, h := range s.Hours {
 		ranges[i] = clockText(h.From) + "–" + clockText(h.To)
 	}
-	text, days := "", daysWords(s.Weekdays)
+	var text string
+	days := daysWords(s.Weekdays)
 	switch {
 	case len(ranges) == 0 && days == "":
 		text = "every day, in UTC"
