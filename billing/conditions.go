@@ -36,7 +36,8 @@ type Condition struct {
 
 	// Rates replace the prices of their meters.
 	Rates []Rate
-	// Times multiplies the prices that hold so far, in ten-thousandths, rounded up; zero for no change. It holds for the meters of Meters, and for all meters of tokens when there are none.
+	// Times multiplies the prices that hold so far, in ten-thousandths, rounded up; zero for no change. It holds for the meters of
+	// Meters, and for all meters of tokens when there are none.
 	Times  int64
 	Meters []meter.Meter
 }
