@@ -41,8 +41,9 @@ var requestErrors = []errorRow{
 	{code: "missing_required_parameter", ask: on("manager", "POST", "/v1/invitations", `{"role":"admin"}`), param: "email", says: []string{"email"}},
 	{code: "invalid_email", ask: on("manager", "POST", "/v1/invitations", `{"email":"x","role":"admin"}`), param: "email", says: []string{`"x"`, "name@example.com"}},
 	{code: "range_too_large", ask: func(w *errorWorld, _ string) reply {
-		w.db.MustExec(`insert into usage_rollups select $1, date_trunc('hour', now()) - interval '2 hours', 'key_' || n, 'm' || n, 'chat', 'completed',
-			1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 from generate_series(1, 20001) n`, w.owner.AccountID)
+		w.db.MustExec(`insert into usage_rollups (account_id, slot, key_id, model, style, reason, requests, streamed, meters, cost_nanos,
+			overrun_nanos, first_byte_micros, duration_micros, failed)
+			select $1, date_trunc('hour', now()) - interval '2 hours', 'key_' || n, 'm' || n, 'chat', 'completed', 1, 0, '{}', 0, 0, 0, 0, 0 from generate_series(1, 20001) n`, w.owner.AccountID)
 		return w.send("caller", "GET", "/v1/usage?group_by=model", "")
 	}, param: "from", says: []string{"20000 lines", "shorter"}, world: world(nil, nil)},
 	{code: "request_timeout", ask: halfway, says: []string{"16384 bytes per second", "120 seconds", "Send the request again"},

@@ -157,7 +157,7 @@ func (c *RateCard) price(m meter.Meter, prompt int64, t meter.Terms) (p segment)
 	for i := range c.Conditions {
 		d := &c.Conditions[i]
 		rate, has := d.rate(m)
-		if d.EachOver > 0 || !has && !(p.priced && d.multiplies(m)) || !d.applies(prompt, t) {
+		if changes := has || p.priced && d.multiplies(m); d.EachOver > 0 || !changes || !d.applies(prompt, t) {
 			continue
 		}
 		if has {
@@ -245,10 +245,10 @@ func (a wide) rate(m meter.Meter) Rate {
 		quantity := perMax / per
 		amount := a.dividedUp(quantity)
 		if amount.hi == 0 && amount.lo <= priceNanosMax && amount.times(quantity) == a {
-			return Rate{Meter: m, Amount: app.Amount(amount.lo), Per: int64(per)} //nolint:gosec // The bounds are below 2^63.
+			return Rate{Meter: m, Amount: app.Amount(amount.lo), Per: int64(per)}
 		}
 	}
-	return Rate{Meter: m, Amount: app.Amount(a.dividedUp(perMax).lo), Per: 1} //nolint:gosec // Unit prices are at most unitPriceMax.
+	return Rate{Meter: m, Amount: app.Amount(a.dividedUp(perMax).lo), Per: 1}
 }
 
 // multiplied is the price times a factor in ten-thousandths. It is rounded up to a nano-dollar per million units, or to one per unit
@@ -287,7 +287,7 @@ func (c *RateCard) Lines(u meter.Counts, t meter.Terms) (lines []Line) {
 				line.Rate = s.unit.rate(m)
 			}
 			if sum := s.unit.times(uint64(s.quantity)).dividedUp(perMax); sum.hi == 0 {
-				line.Amount = app.Amount(sum.lo) //nolint:gosec // Costs are below 2^63.
+				line.Amount = app.Amount(sum.lo)
 			}
 			for i := range c.Conditions {
 				if s.applied&(1<<i) != 0 {

@@ -45,7 +45,12 @@ func LoadCards(ctx context.Context, q postgres.Queryer, id string) ([]billing.Ra
 // CostCard is a version of a cost card, whether or not it is still in force. Versions are never deleted, so app.NotFound means that
 // there was none.
 func (c *Catalog) CostCard(ctx context.Context, id string) (billing.RateCard, error) {
-	m, err := pastCard(ctx, c.db, id, `select rates, conditions from cost_cards where id = $1`)
+	return LoadCostCard(ctx, c.db, id)
+}
+
+// LoadCostCard reads a cost card without the catalog. It returns an error of kind NotFound for an unknown id.
+func LoadCostCard(ctx context.Context, q postgres.Queryer, id string) (billing.RateCard, error) {
+	m, err := pastCard(ctx, q, id, `select rates, conditions from cost_cards where id = $1`)
 	if err != nil {
 		return billing.RateCard{}, err
 	}

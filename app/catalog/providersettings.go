@@ -6,6 +6,7 @@ import (
 
 	"umg/app/llm"
 	"umg/app/meter"
+	"umg/app/usagereader"
 	"umg/billing"
 )
 
@@ -29,18 +30,9 @@ const (
 	CostIsPrice  ProviderCost = "price"
 )
 
-// usageReaders are the readers of usage that a provider may name.
-var usageReaders = []string{
-	"openai", "azure", "anthropic", "gemini", "vertex", "xai", "mistral", "deepseek", "groq", "openrouter", "perplexity", "moonshot",
-	"huggingface", "dashscope", "compatible",
-}
-
-// UsageReaders are the readers of usage that a provider may name.
-func UsageReaders() []string { return slices.Clone(usageReaders) }
-
 func (v *FileProvider) checkUsage(p problems) {
 	if v.Usage != "" {
-		p.oneOf("usage", v.Usage, usageReaders)
+		p.oneOf("usage", v.Usage, usagereader.Names())
 	}
 	if v.AfterCancel != "" {
 		p.oneOf("after_cancel", string(v.AfterCancel), []string{string(CancelStops), string(CancelContinues), string(CancelUnknown)})

@@ -8,6 +8,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/meter"
@@ -201,17 +202,16 @@ func (c *Console) priceAgain(p *page.Page, d *requestpages.Detail, r billing.Usa
 		return err
 	}
 	d.Known, d.Computed = true, cost
-	for m := range meter.Count {
-		rate, priced := card.Rate(m)
-		if r.Usage[m] == 0 || m == meter.Requests && !priced {
-			continue
+	for _, part := range card.Lines(r.Usage, r.Terms) {
+		line := requestpages.PriceLine{Meter: part.Meter.String(), Quantity: part.Quantity}
+		if part.Rate.Per > 0 {
+			price := catalog.PriceOf(part.Rate)
+			line.Price = &views.Price{Meter: line.Meter, Amount: price.Amount, Per: max(price.Per, 1)}
+		} else if part.Meter == meter.Requests {
+			continue // Every call is one request, which has a price at few models.
 		}
-		line := requestpages.PriceLine{Meter: m.String(), Quantity: r.Usage[m]}
-		if priced {
-			line.Price = &views.Price{Meter: m.String(), Amount: rate.Amount, Per: rate.Per}
-			if m == meter.Seconds {
-				line.Price.Per = max(rate.Per/millisPerSecond, 1)
-			}
+		for _, condition := range part.Conditions {
+			line.Conditions = append(line.Conditions, catalog.ConditionCalls(condition))
 		}
 		d.Lines = append(d.Lines, line)
 	}

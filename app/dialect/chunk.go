@@ -126,23 +126,9 @@ func (c *chunk) readPart(doc []byte, from int) int {
 		if rawjson.IsEmpty(value) || value[0] != '"' && value[0] != '[' && value[0] != '{' {
 			continue
 		}
-		// A call, or a detail of the reasoning, without text begins no answer.
-		text, begins := int64(0), true
-		switch string(o.Key.Of(doc)) {
-		case "tool_calls":
-			c.calls = true
-			text = sumOf(value, callBytes)
-			begins = text > 0
-		case "reasoning", "reasoning_content":
-			thoughts = max(thoughts, rawjson.TextBytes(value))
-		case "reasoning_details":
-			details := sumOf(value, thoughtBytes)
-			thoughts, begins = max(thoughts, details), details > 0
-		case "channel", "annotations": // Neither is a part of the text of the model.
-			begins = false
-		default:
-			text = rawjson.TextBytes(value)
-		}
+		c.calls = c.calls || string(o.Key.Of(doc)) == "tool_calls"
+		text, thought, begins := partText(string(o.Key.Of(doc)), value)
+		thoughts = max(thoughts, thought)
 		c.bytes += text
 		content = content || begins
 		c.strings++
@@ -157,6 +143,24 @@ func (c *chunk) readPart(doc []byte, from int) int {
 	}
 	c.content = c.content || content
 	return o.End()
+}
+
+// partText counts the text and the thoughts in a member of a delta or a message, and reports whether an answer may begin with it. A call,
+// or a detail of the reasoning, without text begins no answer.
+func partText(member string, value []byte) (text, thoughts int64, begins bool) {
+	switch member {
+	case "tool_calls":
+		text = sumOf(value, callBytes)
+		return text, 0, text > 0
+	case "reasoning", "reasoning_content":
+		return 0, rawjson.TextBytes(value), true
+	case "reasoning_details":
+		thoughts = sumOf(value, thoughtBytes)
+		return 0, thoughts, thoughts > 0
+	case "channel", "annotations": // Neither is a part of the text of the model.
+		return 0, 0, false
+	}
+	return rawjson.TextBytes(value), 0, true
 }
 
 // sumOf adds up a number of each element of an array. Any other value counts as the only element.

@@ -37,8 +37,7 @@ const recordedTerms = `name: Test, owner: test, kind: text, capabilities: [text]
 // recordedReaders has the readers of usage of folders that no reader has the name of.
 var recordedReaders = map[string]string{
 	"alibaba": "dashscope", "crusoe": "compatible", "gpustack": "compatible", "llamacpp": "compatible", "lmstudio": "compatible",
-	"ollama-cloud": "compatible", "snowflake": "compatible", "vertex-anthropic": "vertex", "bedrock": "anthropic", "zai": "compatible", "ollama": "compatible",
-	"cerebras": "compatible", "together": "compatible", "avian": "openrouter",
+	"ollama-cloud": "compatible", "snowflake": "compatible", "vertex-anthropic": "vertex", "bedrock": "anthropic",
 }
 
 // allRecordings are the recordings of the wires that the gateway speaks.

@@ -27,7 +27,10 @@ func (c *ledgerVerify) Run(ctx context.Context, log *slog.Logger) error {
 		}
 		costs, err := billing.CheckCosts(ctx, s.db, func(ctx context.Context, id string) ([]billing.RateCard, error) {
 			return catalog.LoadCards(ctx, s.db, id)
-		}, nil)
+		}, func(ctx context.Context, id string) ([]billing.RateCard, error) {
+			card, err := catalog.LoadCostCard(ctx, s.db, id)
+			return []billing.RateCard{card}, err
+		})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/meter"
 	"umg/views"
 	"umg/views/codesample"
 	"umg/views/format"
@@ -50,11 +51,24 @@ func (d Detail) playPath() string {
 	return views.PlaygroundPath + "?" + values.Encode()
 }
 
-// PriceLine is one meter of a call: a quantity at a price.
+// PriceLine is a part of the bill of a call: a quantity of one meter at a price.
 type PriceLine struct {
-	Meter    string
-	Quantity int64 // milliseconds for seconds
-	Price    *views.Price
+	Meter string
+	// Quantity is in the smallest unit of the meter, such as milliseconds.
+	Quantity int64
+	// Price is nil when the quantity is free.
+	Price *views.Price
+	// Conditions say, in words, which conditions of the rate card made the price.
+	Conditions []string
+}
+
+// scale is how many of the stored units one unit of the price has.
+func (l PriceLine) scale() int64 {
+	m, err := meter.Parse(l.Meter)
+	if err != nil {
+		return 1
+	}
+	return m.Info().Unit.Scale()
 }
 
 func (l PriceLine) label() string {
@@ -68,8 +82,10 @@ func (l PriceLine) label() string {
 }
 
 func (l PriceLine) quantity() string {
-	if l.Meter == "seconds" {
+	if scale := l.scale(); scale > 1 && strings.HasSuffix(l.Meter, "seconds") {
 		return secondWords(l.Quantity)
+	} else if scale > 1 {
+		return app.Amount(l.Quantity * int64(app.Dollar) / scale).String()
 	}
 	return format.Count(l.Quantity)
 }
@@ -84,9 +100,7 @@ func (l PriceLine) exact() *big.Int {
 		return new(big.Int)
 	}
 	per := big.NewInt(l.Price.Per)
-	if l.Meter == "seconds" {
-		per.Mul(per, big.NewInt(1000))
-	}
+	per.Mul(per, big.NewInt(l.scale()))
 	sum := new(big.Int).Mul(big.NewInt(l.Quantity), big.NewInt(int64(l.Price.Amount)))
 	sum.Mul(sum, big.NewInt(1_000_000_000))
 	return sum.Quo(sum, per)

@@ -201,6 +201,17 @@ func requestDetails() []Story {
 			d.Rule, d.Charge, d.Entry, d.Computed, d.Request.Input = ruleTimedOut, "", 0, 5_000, 50
 			d.Lines = []requestpages.PriceLine{{Meter: "input_tokens", Quantity: 50, Price: priceOfMillion("input_tokens", 100_000_000)}}
 		}),
+		requestStory("request-conditions", "A call with a long prompt, a search and a cache write for an hour", 0, func(d *requestpages.Detail) {
+			long := []string{"Prompts over 200,000 tokens"}
+			d.Rule, d.Computed, d.Request.Cost = ruleCompleted, 1_972_500_000, 1_972_500_000
+			d.Request.Input, d.Request.Output = 310_000, 1_000
+			d.Lines = []requestpages.PriceLine{
+				{Meter: "input_tokens", Quantity: 300_000, Price: priceOfMillion("input_tokens", 6_000_000_000), Conditions: long},
+				{Meter: "output_tokens", Quantity: 1_000, Price: priceOfMillion("output_tokens", 22_500_000_000), Conditions: long},
+				{Meter: "cache_write_1h_tokens", Quantity: 10_000, Price: priceOfMillion("cache_write_1h_tokens", 12_000_000_000), Conditions: long},
+				{Meter: "web_searches", Quantity: 3, Price: &views.Price{Meter: "web_searches", Amount: 10 * app.Dollar, Per: 1_000}},
+			}
+		}),
 	}
 }
 
