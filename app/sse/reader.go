@@ -46,8 +46,9 @@ type Reader struct {
 
 	data   span // the last data line, relative to start
 	event  span
-	lines  int // data lines seen in this frame
-	fields int // lines of any field seen in this frame
+	lines  int  // data lines seen in this frame
+	fields int  // lines of any field seen in this frame
+	bare   bool // the frame is JSON without field names
 	skipLF bool
 	begun  bool // the byte order mark was looked for
 	ready  bool // next holds a frame that was split but not handed out
@@ -55,6 +56,8 @@ type Reader struct {
 }
 
 type span struct{ from, to int }
+
+var dataName = []byte("data")
 
 var (
 	buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
@@ -214,15 +217,21 @@ func (r *Reader) emit() Frame {
 	if r.event.to > 0 {
 		f.Event = f.Raw[r.event.from:r.event.to]
 	}
-	r.start, r.data, r.event, r.lines, r.fields = r.scan, span{}, span{}, 0, 0
+	r.start, r.data, r.event, r.lines, r.fields, r.bare = r.scan, span{}, span{}, 0, 0, false
 	return f
 }
 
-// field notes the position of the value of a data or event line. Other fields are only in Raw.
+// field notes the position of the value of a data or event line. Other fields are only in Raw. A frame that begins with a brace or a
+// bracket is JSON without field names, in which some providers send an error in the middle of a stream.
 func (r *Reader) field(from, to int) {
+	if r.fields == 0 {
+		r.bare = r.buf[from] == '{' || r.buf[from] == '['
+	}
 	r.fields++
 	name, value := r.buf[from:to], to
-	if i := bytes.IndexByte(name, ':'); i >= 0 {
+	if r.bare {
+		name, value = dataName, from
+	} else if i := bytes.IndexByte(name, ':'); i >= 0 {
 		name, value = name[:i], from+i+1
 		if value < to && r.buf[value] == ' ' {
 			value++

@@ -35,19 +35,29 @@ func plainRead(text string) []event {
 	text = strings.TrimPrefix(text, "\xef\xbb\xbf")
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	var (
-		out  []event
-		name string
-		data []string
+		out   []event
+		name  string
+		data  []string
+		begun bool
+		bare  bool // the frame is JSON without field names
 	)
 	end := func() {
 		if data != nil {
 			out = append(out, event{name, strings.Join(data, "\n")})
 		}
-		name, data = "", nil
+		name, data, begun, bare = "", nil, false, false
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if line == "" {
 			end()
+			continue
+		}
+		if !begun {
+			bare = line[0] == '{' || line[0] == '['
+		}
+		begun = begun || line[0] != ':'
+		if bare {
+			data = append(data, line)
 			continue
 		}
 		field, value, _ := strings.Cut(line, ":")
@@ -95,6 +105,9 @@ func texts() map[string]string {
 		"empty":                   "",
 		"only a byte order mark":  "\xef\xbb\xbf",
 		"a comment in the middle": "data: a\n\n: keep-alive\n\ndata: b\n\n",
+		"JSON in the middle":      "data: a\n\n{\n  \"error\": {\n    \"code\": 499\n  }\n}\n\ndata: b\n\n",
+		"JSON at the end":         "data: a\n\n[{\"error\":\ndata: {}}]",
+		"JSON within a frame":     "data: a\n{\"x\":1}\n\n",
 		"frame beyond the buffer": "data: " + strings.Repeat("0123456789", 1000) + "\n\ndata: a\n\n",
 	}
 }
