@@ -204,7 +204,7 @@ func requestDetails() []Story {
 		requestStory("request-conditions", "A call with a long prompt, a search and a cache write for an hour", 0, func(d *requestpages.Detail) {
 			long := []string{"Prompts over 200,000 tokens"}
 			d.Rule, d.Computed, d.Request.Cost = ruleCompleted, 1_972_500_000, 1_972_500_000
-			d.Request.Input, d.Request.Output = 310_000, 1_000
+			d.Request.Input, d.Request.Output, d.Reserved = 310_000, 1_000, 2_412_750_000
 			d.Lines = []requestpages.PriceLine{
 				{Meter: "input_tokens", Quantity: 300_000, Price: priceOfMillion("input_tokens", 6_000_000_000), Conditions: long},
 				{Meter: "output_tokens", Quantity: 1_000, Price: priceOfMillion("output_tokens", 22_500_000_000), Conditions: long},
