@@ -34,7 +34,7 @@ var readinessOf = map[string]string{
 
 	"billing/lease.serving: errAway":                     "no lease is valid",
 	"billing/lease.refusal: errAway":                     "the replica could not begin a new run",
-	"billing/lease.Extend: errAway":                      "another process has the replica's id",
+	"billing/lease.extend: errAway":                      "another process has the replica's id",
 	"billing/lease.put: errAway":                         "no lease is valid",
 	"billing/lease.commit: errAway":                      "no lease is valid",
 	"billing/lease.applyDirectly: errAway":               "the replica has not begun",
@@ -73,7 +73,7 @@ var readinessOf = map[string]string{
 	"app/apikey: postgres.StoreError":          "- keys in the console and the API for keys only, see no lease is valid",
 	"app/asset: postgres.StoreError":           "- assets only, see no lease is valid",
 	"app/audit: postgres.StoreError":           "- the history only, see no lease is valid",
-	"app/catalog.Cards: app.ErrStore":          "- the history of prices only",
+	"app/catalog.pastCard: app.ErrStore":       "- the history of prices only",
 	"app/catalog.historyError: app.ErrStore":   "- the history of prices only",
 	"app/contentlog: postgres.StoreError":      "- kept content only",
 	"app/idempotency: postgres.StoreError":     "- calls with an Idempotency-Key only, see no lease is valid",
