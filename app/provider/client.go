@@ -88,6 +88,7 @@ type target struct {
 	singleUse  *http.Transport // SingleUse makes a connection for each request.
 	now        app.Clock
 	errors     *errorclass.Table // Errors says what the errors of the provider mean.
+	ownPaths   bool              // OwnPaths is set for calls that have their own paths.
 }
 
 // targetConfig has the address and the headers of a target.
@@ -96,6 +97,7 @@ type targetConfig struct {
 	headers                                  map[string]string
 	connect                                  time.Duration
 	errors                                   *errorclass.Table
+	ownPaths                                 bool
 }
 
 // transportKey identifies a transport by its time limit, its proxy, and whether each connection is for one request.
@@ -135,7 +137,8 @@ func (c *Client) prepare(p targetConfig) (*target, error) {
 		return nil, err
 	}
 	return &target{
-		url: u, header: h, credential: p.credential, transport: transport, singleUse: fresh, now: c.now, errors: p.errors,
+		url: u, header: h, credential: p.credential, transport: transport, singleUse: fresh, now: c.now,
+		errors: p.errors, ownPaths: p.ownPaths,
 	}, nil
 }
 

@@ -46,8 +46,12 @@ func (t *target) fault(status int, header http.Header, reported *errorclass.Repo
 	f := NewFault(class, &statusError{status: status, message: app.Truncate(reported.Message, messageRunesMax)})
 	f.Status, f.Meaning = status, verdict.Meaning
 	switch verdict.Meaning {
-	case errorclass.Route: // The client cannot change the route, so that the error does not have the upstream's status.
+	case errorclass.Route: // The client cannot change the route. Its error does not have the upstream's status.
 		f.Retry = Elsewhere
+		if t.ownPaths { // The error is about a task, a file or an asset, and the caller knows what it means.
+			t.describeRefusal(f, reported)
+			break
+		}
 		f.Err = app.Errorf(app.Unavailable, "no_available_provider", "%s", messageNoProvider).Because(f.Err.Err)
 	case errorclass.TooLong, errorclass.Filter, errorclass.Request:
 		t.describeRefusal(f, reported)

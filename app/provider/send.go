@@ -119,7 +119,7 @@ func (c *Client) addTarget(key targetKey, path string) (*target, error) {
 	defer c.mu.Unlock()
 	t, err := c.prepare(targetConfig{
 		url: p.BaseURL + path, proxy: p.Proxy, credential: credential,
-		credentialHeader: p.CredentialHeader, headers: p.Headers, connect: key.connect, errors: key.errors,
+		credentialHeader: p.CredentialHeader, headers: p.Headers, connect: key.connect, errors: key.errors, ownPaths: key.base,
 	})
 	if err != nil {
 		return nil, err
