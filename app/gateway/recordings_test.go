@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -21,7 +20,7 @@ import (
 	"umg/app/gateway"
 	"umg/app/llm"
 	"umg/app/meter"
-	"umg/app/provider"
+	"umg/app/provider/errorclass"
 	"umg/app/provider/recordings"
 	"umg/app/usagereader"
 	"umg/billing"
@@ -115,7 +114,6 @@ type replayed struct {
 	status  int    // what the client got
 	body    string // what the client got before an error that has no answer
 	refused string // why the gateway did not send the recorded request
-	failure *provider.Fault
 }
 
 // replay makes a call whose provider is h. A gateway for each call forgets the failures of the calls before it.
@@ -127,7 +125,6 @@ func (b *replayBench) replay(h http.Handler, style llm.Style, request []byte) re
 	report, err := gateway.New(b.options).Generate(b.t.Context(), call, s)
 	b.spent += report.Cost
 	got := replayed{Report: report, status: s.status, body: s.text()}
-	got.failure, _ = errors.AsType[*provider.Fault](err)
 	if e := app.AsError(err); e != nil {
 		got.status, _ = dialect.Error(style, e, call.ID)
 	}
@@ -282,9 +279,8 @@ func ending(got replayed) string {
 }
 
 const errorsHead = `# What each recorded error means. Each line has
-#   the file | the wire, and the recorded status | the meaning by the table of the provider, "none" when the answer has no error that it
-#   states | the wait that the provider names | where the call goes next | the attempts on the only route | the status and the code of the
-#   client's error, and the wait that the client gets.
+#   the file | the wire, and the recorded status | the meaning by the table of the provider, or the class of an answer that states no error |
+#   where the call goes next | the attempts on the only route | the status and the code of the client's error, and the wait that the client gets.
 # An error of a wire that the gateway does not speak is sent to a provider of the chat style with the table of its own provider.
 # The test in recordings_test.go compares the lines, and rewrites them with -update.
 `
@@ -300,23 +296,12 @@ func otherReader(r *recordings.Recording) string {
 	return "openai"
 }
 
-// nextStep is where a call goes after a fault.
-func nextStep(f *provider.Fault) string {
-	switch {
-	case f == nil:
-		return ""
-	case f.TooLong:
-		return "longer context"
-	case f.Class == provider.ClassCredential, f.Class == provider.ClassRateLimited && f.Retry == provider.Elsewhere:
-		return "next credential, next route"
-	case f.Class == provider.ClassRateLimited:
-		return "next credential, same route, next route"
-	case f.Retry == provider.Elsewhere:
-		return "next route"
-	case f.Retry == provider.Here:
-		return "same route, next route"
-	}
-	return "client"
+// nextSteps are where a call goes after an error with a meaning, as long as the client has nothing of the answer.
+var nextSteps = map[errorclass.Meaning]string{
+	errorclass.Key: "next credential, next route", errorclass.Account: "next credential, next route", errorclass.Quota: "next credential, next route",
+	errorclass.Rate: "next credential, same route, next route", errorclass.Overloaded: "same route, next route",
+	errorclass.Server: "same route, next route", errorclass.Route: "next route", errorclass.TooLong: "longer context",
+	errorclass.Filter: "client", errorclass.Request: "client",
 }
 
 // TestRecordingsOfErrors compares with a table how each recording with an error is classified.
@@ -357,14 +342,12 @@ func TestRecordingsOfErrors(t *testing.T) {
 
 // errorRow describes how the error of a recording is classified.
 func errorRow(r *recordings.Recording, got replayed) string {
-	meaning, wait, client := "none", time.Duration(0), ""
-	if f := got.failure; f != nil {
-		meaning, wait = cmp.Or(string(f.Meaning), meaning), f.After
-	}
+	client := ""
 	if got.Err != nil {
 		client = fmt.Sprintf("client %d %s, waits %s", got.status, got.Err.Code, got.Err.RetryAfter)
 	}
 	return strings.Join([]string{
-		r.File, fmt.Sprint(r.Wire, " ", r.Status), meaning, wait.String(), nextStep(got.failure), fmt.Sprint(got.Attempts), client,
+		r.File, fmt.Sprint(r.Wire, " ", r.Status), cmp.Or(string(got.Meaning), "no error, "+string(got.Fault)), nextSteps[got.Meaning],
+		fmt.Sprint("tries ", got.Attempts), client,
 	}, " | ")
 }
