@@ -342,12 +342,15 @@ func TestRecordingsOfErrors(t *testing.T) {
 
 // errorRow describes how the error of a recording is classified.
 func errorRow(r *recordings.Recording, got replayed) string {
-	client := ""
+	client, meaning := "", errorclass.Meaning("")
+	if len(got.Tries) > 0 {
+		meaning = got.Tries[len(got.Tries)-1].Meaning
+	}
 	if got.Err != nil {
 		client = fmt.Sprintf("client %d %s, waits %s", got.status, got.Err.Code, got.Err.RetryAfter)
 	}
 	return strings.Join([]string{
-		r.File, fmt.Sprint(r.Wire, " ", r.Status), cmp.Or(string(got.Meaning), "no error, "+string(got.Fault)), nextSteps[got.Meaning],
+		r.File, fmt.Sprint(r.Wire, " ", r.Status), cmp.Or(string(meaning), "no error, "+string(got.Fault)), nextSteps[meaning],
 		fmt.Sprint("tries ", got.Attempts), client,
 	}, " | ")
 }

@@ -7,7 +7,6 @@ import (
 	"umg/app"
 	"umg/app/meter"
 	"umg/app/provider"
-	"umg/app/provider/errorclass"
 	"umg/app/ratelimit"
 	"umg/billing"
 )
@@ -21,27 +20,25 @@ type Report struct {
 	Hedged        bool // A second attempt ran beside the first.
 	Recovered     int  // Recovered counts how often another route continued a cut answer.
 	// FallbackOf is the requested model, where Model has served in its place; else empty.
-	FallbackOf   string
-	Streamed     bool
-	Estimated    bool
-	Implausible  bool // The usage that the provider reported is not sound.
-	Unpriced     bool // The provider reported something that no reader or no price knows.
-	Outcome      string
-	Reason       billing.Reason
-	FinishReason string
-	Usage        meter.Counts
-	Cost         app.Amount
-	FirstByte    time.Duration
-	Duration     time.Duration
-	Requests     ratelimit.Window // Requests and Tokens are what is left of the model's limits, or of the key's.
-	Tokens       ratelimit.Window
-	Tries        []AttemptResult // Tries are the first attempts.
-	Fault        provider.Class  // Fault is the last failed attempt's, although another may have answered.
-	// Meaning is what the error means that the last failed attempt has got. It is empty when its provider did not answer with an error.
-	Meaning         errorclass.Meaning
-	Upstream        time.Duration // Upstream is the time spent on waiting for providers until the answer began.
-	GatewayDuration time.Duration // GatewayDuration is the gateway's own time, until the answer began and at its end.
-	Err             *app.Error    // Err is also set when the client got the error in the stream.
+	FallbackOf      string
+	Streamed        bool
+	Estimated       bool
+	Implausible     bool // The usage that the provider reported is not sound.
+	Unpriced        bool // The provider reported something that no reader or no price knows.
+	Outcome         string
+	Reason          billing.Reason
+	FinishReason    string
+	Usage           meter.Counts
+	Cost            app.Amount
+	FirstByte       time.Duration
+	Duration        time.Duration
+	Requests        ratelimit.Window // Requests and Tokens are what is left of the model's limits, or of the key's.
+	Tokens          ratelimit.Window
+	Tries           []AttemptResult // Tries are the first attempts.
+	Fault           provider.Class  // Fault is the last failed attempt's, although another may have answered.
+	Upstream        time.Duration   // Upstream is the time spent on waiting for providers until the answer began.
+	GatewayDuration time.Duration   // GatewayDuration is the gateway's own time, until the answer began and at its end.
+	Err             *app.Error      // Err is also set when the client got the error in the stream.
 }
 
 // refuse reports a call that ended before a hold was taken.
@@ -74,7 +71,7 @@ func (p *pipeline) report(e *app.Error) *Report {
 		o.report.Provider, o.report.UpstreamModel = p.attempt.route.Provider.ID, p.attempt.route.Model
 	}
 	if p.trace.fault != nil {
-		o.report.Fault, o.report.Meaning = p.trace.fault.Class, p.trace.fault.Meaning
+		o.report.Fault = p.trace.fault.Class
 	}
 	if p.request.Timing != nil {
 		// The gateway's own time is all time before the answer began except waiting for providers, plus the time of the charge after

@@ -25,6 +25,8 @@ type AttemptResult struct {
 	Provider string
 	Fault    provider.Class // Fault is empty for an attempt that answered.
 	Waited   time.Duration  // Waited is the time until the first content or the failure.
+	// Meaning is what the provider's error means, also of one within the answer. It is empty when the provider has sent no error.
+	Meaning errorclass.Meaning
 }
 
 // Timing measures how long a call waits for providers until its answer begins. The caller may read it while the call runs.
