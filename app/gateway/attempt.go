@@ -457,5 +457,8 @@ func (t *trace) update(a *attempt) {
 	}
 	if a.trace.slot > 0 {
 		t.records[a.trace.slot-1] = a.trace.record
+		if a.trace.failure != nil {
+			t.results[a.trace.slot-1].Meaning = a.trace.failure.Meaning
+		}
 	}
 }

@@ -32,7 +32,7 @@ var early = []struct {
 	{spec: "status=429;retry-after=30", kind: app.Exhausted, code: "rate_limit_exceeded"},
 	{spec: "auth", kind: app.Unavailable, code: "no_available_provider"},
 	{spec: "status=403", kind: app.Unavailable, code: "no_available_provider"},
-	{spec: "status=404", kind: app.Upstream, status: 404},
+	{spec: "status=404", kind: app.Unavailable, code: "no_available_provider"},
 	{spec: "status=422;code=odd_value", kind: app.Upstream, code: "odd_value", status: 422, refused: true},
 	{spec: "error-in-200", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
 	{spec: "error-in-200;status=429", kind: app.Exhausted, code: "rate_limit_exceeded", attemptsMore: 1},

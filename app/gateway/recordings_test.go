@@ -20,7 +20,9 @@ import (
 	"umg/app/gateway"
 	"umg/app/llm"
 	"umg/app/meter"
+	"umg/app/provider/errorclass"
 	"umg/app/provider/recordings"
+	"umg/app/usagereader"
 	"umg/billing"
 )
 
@@ -71,9 +73,16 @@ const recordedCredit = 10_000 * app.Dollar
 func setupRecordings(t testing.TB) *replayBench {
 	t.Helper()
 	providers, models := []string{}, []string{}
-	for _, r := range allRecordings(t) {
+	all, err := recordings.All()
+	must(t, err)
+	for _, r := range all {
+		reader := cmp.Or(recordedReaders[r.Provider], r.Provider)
+		if !r.Wire.Spoken() { // Only errors of these are replayed.
+			reader = otherReader(&r)
+			r.Provider, r.Wire = otherProvider(&r), recordings.Chat
+		}
 		p := fmt.Sprintf("  - {id: %s, name: %s, usage: %s, base_url: \"${SIM}/%s\", credential: \"${SECRET}\", timeouts: {first_byte: 10s, idle: 10s, total: 60s}}",
-			r.Provider, r.Provider, cmp.Or(recordedReaders[r.Provider], r.Provider), r.Provider)
+			r.Provider, r.Provider, reader, r.Provider)
 		m := fmt.Sprintf("  - {id: %s, %s [{provider: %s, model: upstream-model, style: %s}]}", recordedModel(&r), recordedTerms, r.Provider, r.Wire)
 		if !slices.Contains(providers, p) {
 			providers = append(providers, p)
@@ -269,49 +278,79 @@ func ending(got replayed) string {
 	return text
 }
 
-// TestRecordingsOfErrors lists the recordings with an error, and how each is classified. An error of a wire that the gateway does not
-// speak is classified as that of a provider of the chat style, because only its status and its body count.
+const errorsHead = `# What each recorded error means. Each line has
+#   the file | the wire, and the recorded status | the meaning by the table of the provider, or the class of an answer that states no error |
+#   where the call goes next | the attempts on the only route | the status and the code of the client's error, and the wait that the client gets.
+# An error of a wire that the gateway does not speak is sent to a provider of the chat style with the table of its own provider.
+# The test in recordings_test.go compares the lines, and rewrites them with -update.
+`
+
+// otherProvider is the provider that plays the errors of a provider on wires that the gateway does not speak.
+func otherProvider(r *recordings.Recording) string { return "other-" + r.Provider }
+
+// otherReader is the reader of usage that has the name of the provider, or else that of openai.
+func otherReader(r *recordings.Recording) string {
+	if slices.Contains(usagereader.Names(), r.Provider) {
+		return r.Provider
+	}
+	return "openai"
+}
+
+// nextSteps are where a call goes after an error with a meaning, as long as the client has nothing of the answer.
+var nextSteps = map[errorclass.Meaning]string{
+	errorclass.Key: "next credential, next route", errorclass.Account: "next credential, next route", errorclass.Quota: "next credential, next route",
+	errorclass.Rate: "next credential, same route, next route", errorclass.Overloaded: "same route, next route",
+	errorclass.Server: "same route, next route", errorclass.Route: "next route", errorclass.TooLong: "longer context",
+	errorclass.Filter: "client", errorclass.Request: "client",
+}
+
+// TestRecordingsOfErrors compares with a table how each recording with an error is classified.
 func TestRecordingsOfErrors(t *testing.T) {
 	t.Parallel()
 	b := setupRecordings(t)
 	all, err := recordings.All()
 	must(t, err)
-	perClass, spoken, others := map[string]int{}, 0, 0
+	rows, spoken, others := []string{}, 0, 0
 	for _, r := range all {
 		var got replayed
-		message, inBand := "", false
+		inBand := false
 		switch {
 		case r.Wire.Spoken():
-			message = readAnswer(llm.Style(r.Wire), r.IsEventStream(), string(r.Body)).failed
+			message := readAnswer(llm.Style(r.Wire), r.IsEventStream(), string(r.Body)).failed
 			got, inBand = b.replayRecorded(&r), r.Status == http.StatusOK
 			if inBand && message == "" && got.Fault == "" {
 				continue
 			}
 			spoken++
 		case r.Status >= http.StatusMultipleChoices:
-			other := recordings.Recording{Provider: "openai", Wire: recordings.Chat}
+			other := recordings.Recording{Provider: otherProvider(&r), Wire: recordings.Chat}
 			got = b.replay(&r, llm.Chat, b.plainRequest(llm.Chat, &other))
 			others++
 		default:
 			continue
 		}
-		class := string(got.Fault)
-		if class == "" {
-			class = "none"
-		}
-		perClass[class]++
-		wait := time.Duration(0)
-		if got.Err != nil {
-			message, wait = got.Err.Message, got.Err.RetryAfter
-		}
-		t.Logf("%-12s %-66s %-14s %d | %s | tries %d, client waits %s | %s", class, r.File, r.Wire, r.Status, ending(got), got.Attempts, wait,
-			app.Truncate(message, 200))
 		if got.Cost > 0 && !inBand {
 			t.Errorf("%s: an error costs %s", r.File, got.Cost)
 		}
+		rows = append(rows, errorRow(&r, got))
 	}
-	t.Logf("%d recordings of the four styles, and %d of other wires, have an error status or an error in the answer, by class: %v", spoken, others, perClass)
-	if spoken < 38 || others < 8 {
+	compareTable(t, "errors.txt", errorsHead, rows)
+	if spoken < 38 || others < 9 {
 		t.Errorf("only %d and %d errors", spoken, others)
 	}
+}
+
+// errorRow describes how the error of a recording is classified.
+func errorRow(r *recordings.Recording, got replayed) string {
+	client, meaning := "", errorclass.Meaning("")
+	if len(got.Tries) > 0 {
+		meaning = got.Tries[len(got.Tries)-1].Meaning
+	}
+	if got.Err != nil {
+		client = fmt.Sprintf("client %d %s, waits %s", got.status, got.Err.Code, got.Err.RetryAfter)
+	}
+	return strings.Join([]string{
+		r.File, fmt.Sprint(r.Wire, " ", r.Status), cmp.Or(string(meaning), "no error, "+string(got.Fault)), nextSteps[meaning],
+		fmt.Sprint("tries ", got.Attempts), client,
+	}, " | ")
 }

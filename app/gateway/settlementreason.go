@@ -7,6 +7,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/provider"
+	"umg/app/provider/errorclass"
 	"umg/billing"
 )
 
@@ -50,10 +51,10 @@ func isFiltered(stats *dialect.StreamStats) bool {
 
 // brokenReason is the reason of a call without an end.
 func (p *pipeline) brokenReason(ended error, delivered bool) billing.Reason {
-	class, refusedHere := provider.ClassReset, false
+	class, refusedHere, ofRoute := provider.ClassReset, false, false
 	if fault, ok := errors.AsType[*provider.Fault](ended); ok {
 		// A fault with the retry Elsewhere is the gateway's own refusal, not an end of the answer.
-		class, refusedHere = fault.Class, fault.Retry == provider.Elsewhere
+		class, refusedHere, ofRoute = fault.Class, fault.Retry == provider.Elsewhere, fault.Meaning == errorclass.Route
 	}
 	switch class {
 	case provider.ClassClient:
@@ -71,7 +72,7 @@ func (p *pipeline) brokenReason(ended error, delivered bool) billing.Reason {
 		return billing.ReasonUpstreamBrokeOff
 	case errors.Is(ended, errEmpty):
 		return billing.ReasonEmptyAnswer
-	case class == provider.ClassRefused:
+	case class == provider.ClassRefused && !ofRoute:
 		return billing.ReasonRequestRefused
 	}
 	return billing.ReasonUpstreamFailed

@@ -9,6 +9,7 @@ import (
 	"umg/app/llm"
 	"umg/app/meter"
 	"umg/app/provider"
+	"umg/app/provider/errorclass"
 	"umg/app/telemetry"
 	"umg/billing"
 )
@@ -24,6 +25,8 @@ type AttemptResult struct {
 	Provider string
 	Fault    provider.Class // Fault is empty for an attempt that answered.
 	Waited   time.Duration  // Waited is the time until the first content or the failure.
+	// Meaning is what the provider's error means, also of one within the answer. It is empty when the provider has sent no error.
+	Meaning errorclass.Meaning
 }
 
 // Timing measures how long a call waits for providers until its answer begins. The caller may read it while the call runs.
@@ -152,13 +155,13 @@ func (a *attempt) endWait(fault *provider.Fault) bool {
 	return true
 }
 
-// fail records the failure of an attempt for the account. It hides faults of the credentials and of the catalog.
+// fail records the failure of an attempt for the account. It hides faults of the credentials, of the catalog and of its routes.
 func fail(a *billing.Attempt, fault *provider.Fault, took time.Duration) {
 	a.Cause, a.Took = string(fault.Class), max(took, time.Microsecond) // Zero would mean that the attempt never ended.
 	if fault.Status != 0 {
 		a.Status = fault.Status
 	}
-	if fault.Class == provider.ClassCredential || fault.Class == provider.ClassSetup {
+	if fault.Class == provider.ClassCredential || fault.Class == provider.ClassSetup || fault.Meaning == errorclass.Route {
 		a.Cause, a.Status = causeHidden, 0
 	}
 }

@@ -240,6 +240,9 @@ func TestErrorsUnderStatus200(t *testing.T) {
 		`{"error":{"type":"invalid_request_error"}}`:                          provider.ClassRefused,
 		`{"error":{"type":"overloaded_error"}}`:                               provider.ClassServer,
 		`{"error":{"code":"invalid_api_key","type":"invalid_request_error"}}`: provider.ClassCredential,
+		`{"error":{"code":"insufficient_quota"}}`:                             provider.ClassCredential,
+		`{"error":{"code":"slow_down","status_code":429}}`:                    provider.ClassRateLimited,
+		`{"id":"gen","error":{"code":402,"message":"m"},"choices":[]}`:        provider.ClassCredential,
 		`{`: provider.ClassServer,
 	} {
 		if f := a.ErrorFault([]byte(body)); f.Class != want {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/provider/errorclass"
 )
 
 const (
@@ -86,6 +87,8 @@ type target struct {
 	transport  *http.Transport
 	singleUse  *http.Transport // SingleUse makes a connection for each request.
 	now        app.Clock
+	errors     *errorclass.Table // Errors says what the errors of the provider mean.
+	ownPaths   bool              // OwnPaths is set for calls that have their own paths.
 }
 
 // targetConfig has the address and the headers of a target.
@@ -93,6 +96,8 @@ type targetConfig struct {
 	url, proxy, credential, credentialHeader string
 	headers                                  map[string]string
 	connect                                  time.Duration
+	errors                                   *errorclass.Table
+	ownPaths                                 bool
 }
 
 // transportKey identifies a transport by its time limit, its proxy, and whether each connection is for one request.
@@ -131,7 +136,10 @@ func (c *Client) prepare(p targetConfig) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &target{url: u, header: h, credential: p.credential, transport: transport, singleUse: fresh, now: c.now}, nil
+	return &target{
+		url: u, header: h, credential: p.credential, transport: transport, singleUse: fresh, now: c.now,
+		errors: p.errors, ownPaths: p.ownPaths,
+	}, nil
 }
 
 // transport is shared by all providers with the same connect time-out and proxy. Names are resolved for every

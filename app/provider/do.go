@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"umg/app/catalog"
+	"umg/app/provider/errorclass"
 )
 
 // Call is a request to a provider with any method, for any answer. Send makes the calls of the text styles.
@@ -114,7 +115,9 @@ func (t *target) locate(r *catalog.Route, path string) (*url.URL, error) {
 
 // baseTarget returns the target for calls that have their own paths.
 func (c *Client) baseTarget(r *catalog.Route) (*target, error) {
-	key := targetKey{provider: r.Provider, connect: r.Timeouts.Connect, base: true}
+	key := targetKey{
+		provider: r.Provider, connect: r.Timeouts.Connect, base: true, errors: errorclass.Of(r.Provider.UsageReader, r.Style),
+	}
 	if t := c.cachedTarget(key); t != nil {
 		return t, nil
 	}
@@ -148,7 +151,7 @@ func (a *Reply) StatusFault(status int, body []byte) *Fault {
 }
 
 // BodyFault returns the fault of an error body with a successful status. Its status is the one in the body.
-func (a *Reply) BodyFault(body []byte) *Fault { return a.StatusFault(statusIn(body), body) }
+func (a *Reply) BodyFault(body []byte) *Fault { return errorFault(a.Header, body, a.target) }
 
 // Redact returns a text of the upstream without anything that looks like a credential, an address or an account.
 func (a *Reply) Redact(text string) string { return a.target.redact(text) }

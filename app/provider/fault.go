@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/provider/errorclass"
 )
 
 // retryAfterMax caps how long an upstream can make a client wait.
@@ -74,6 +75,8 @@ type Fault struct {
 	Unsent  bool          // set by Ask alone: nothing of the request can have reached the upstream
 	// Sent is set by Send alone. The upstream has all of the request, and no status of an answer had come from it.
 	Sent bool
+	// Meaning is what the upstream's error means. It is empty when the upstream did not answer with an error.
+	Meaning errorclass.Meaning
 }
 
 // Error is the operator's view.

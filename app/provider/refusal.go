@@ -3,17 +3,13 @@ package provider
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"umg/app"
-	"umg/app/llm"
+	"umg/app/provider/errorclass"
 )
 
 const (
@@ -27,96 +23,82 @@ const (
 // statusFault returns the fault of an answer with a status other than 200, or of an error in place of an answer. The client gets the
 // upstream's message only for a refused request, without anything that looks like a credential, an address or an account.
 func statusFault(status int, header http.Header, body []byte, t *target) *Fault {
-	reported := parseError(body)
-	f := NewFault(reported.class(status), nil)
-	f.Status = status
-	f.Err.Err = &statusError{status: status, message: app.Truncate(reported.message, messageRunesMax)}
-	switch f.Class {
-	case ClassRefused:
-		f.Err.Status = status
-		if slices.Contains(routeRefusals, status) {
+	reported := errorclass.Read(body)
+	return t.fault(status, header, &reported)
+}
+
+// errorFault returns the fault of an error object in an answer with status 200. Its status follows from the object.
+func errorFault(header http.Header, body []byte, t *target) *Fault {
+	reported := errorclass.Read(body)
+	return t.fault(reported.Status(), header, &reported)
+}
+
+// fault returns the fault of an error that the table of the provider has classified.
+func (t *target) fault(status int, header http.Header, reported *errorclass.Report) *Fault {
+	class, verdict := ClassContent, errorclass.Verdict{}
+	switch {
+	case status >= http.StatusBadRequest:
+		verdict = t.errors.Classify(status, header, reported)
+		class = classOfMeaning[verdict.Meaning]
+	case status >= http.StatusMultipleChoices:
+		class = ClassRedirect
+	}
+	f := NewFault(class, &statusError{status: status, message: app.Truncate(reported.Message, messageRunesMax)})
+	f.Status, f.Meaning = status, verdict.Meaning
+	switch verdict.Meaning {
+	case errorclass.Route: // The client cannot change the route. Its error does not have the upstream's status.
+		f.Retry = Elsewhere
+		if t.ownPaths { // The error is about a task, a file or an asset, and the caller knows what it means.
+			t.describeRefusal(f, reported)
+			break
+		}
+		f.Err = app.Errorf(app.Unavailable, "no_available_provider", "%s", messageNoProvider).Because(f.Err.Err)
+	case errorclass.TooLong, errorclass.Filter, errorclass.Request:
+		t.describeRefusal(f, reported)
+	case errorclass.Rate, errorclass.Quota:
+		f.After = verdict.Wait(header, reported, t.now(), retryAfterMax)
+		f.Err.RetryAfter = cmp.Or(f.After, rateLimitWait)
+		if verdict.Meaning == errorclass.Quota {
 			f.Retry = Elsewhere
 		}
-		if reported.code != "" {
-			f.Err.Code = reported.code
+	case errorclass.Overloaded, errorclass.Server:
+		f.After = verdict.Wait(header, reported, t.now(), retryAfterMax)
+		if verdict.Meaning == errorclass.Overloaded {
+			f.Err.RetryAfter = f.After
 		}
-		if f.TooLong = reported.tooLong(status); f.TooLong {
-			f.Err.Code = "context_length_exceeded"
-		}
-		if public := t.redact(reported.message); public != "" {
-			f.Err.Message = "The upstream provider refused the request: " + public
-		}
-	case ClassRateLimited:
-		f.After = t.retryAfter(header)
-		f.Err.RetryAfter = cmp.Or(f.After, rateLimitWait)
-	case ClassServer:
-		f.After = t.retryAfter(header)
 	}
 	return f
 }
 
-// routeRefusals are statuses of refusals that are about the route and not about the request. The next route may accept it.
-var routeRefusals = []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooEarly, http.StatusMisdirectedRequest}
-
-// upstreamError has the members of an upstream's error body.
-type upstreamError struct {
-	message string
-	code    string // Code is a plain word, or empty.
-	kind    string // Kind is the type of the error. It is a plain word, or empty.
-}
-
-// Parts of codes and types. A refusal by a content filter is final on all routes. An account without money is not a rate limit.
-var (
-	filterWords = []string{"content_filter", "content_policy", "moderation", "safety", "guardrail"}
-	unpaidWords = []string{"insufficient_quota", "billing", "credit"}
-)
-
-func (s *upstreamError) mentions(words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s.code, w) || strings.Contains(s.kind, w) })
-}
-
-// class returns the class of an error with a status.
-func (s *upstreamError) class(status int) Class {
-	switch {
-	case status == http.StatusForbidden && (s.mentions(filterWords) || strings.Contains(s.message, "flagged")):
-		return ClassRefused
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired,
-		status == http.StatusProxyAuthRequired, status == http.StatusTooManyRequests && s.mentions(unpaidWords):
-		return ClassCredential // These concern the credential or the account of the gateway, never those of the client.
-	case status == http.StatusTooManyRequests:
-		return ClassRateLimited
-	case status >= 500, status == http.StatusRequestTimeout:
-		return ClassServer
-	case status >= 400:
-		return ClassRefused
-	case status >= 300:
-		return ClassRedirect
+// describeRefusal sets the client's error of a refused request.
+func (t *target) describeRefusal(f *Fault, reported *errorclass.Report) {
+	f.Err.Status = f.Status
+	if f.Status == http.StatusNotFound { // Another route may have what this one does not find.
+		f.Retry = Elsewhere
 	}
-	return ClassContent
+	if code := plainWord(reported.Code); code != "" {
+		f.Err.Code = code
+	}
+	if f.TooLong = f.Meaning == errorclass.TooLong; f.TooLong {
+		f.Err.Code = "context_length_exceeded"
+	}
+	if public := t.redact(reported.Message); public != "" {
+		f.Err.Message = "The upstream provider refused the request: " + public
+	}
 }
 
-// lengthWords are texts of errors about a prompt that is longer than the context of the model. All texts of a row are in the message.
-var lengthWords = [][]string{
-	{"maximum context length"}, {"exceed", "context window"}, {"exceed", "context length"}, {"exceed", "context limit"},
-	{"prompt is too long"},
-	{"input is too long"}, {"token count", "exceeds the maximum"},
-}
-
-// tooLong reports whether the request was refused for its length. A model with a longer context may take it.
-func (s *upstreamError) tooLong(status int) bool {
-	switch {
-	case status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusUnprocessableEntity:
-		return false
-	case strings.Contains(s.code, "context_length") || strings.Contains(s.code, "context_window"):
-		return true
-	}
-	message := strings.ToLower(app.Truncate(s.message, messageRunesMax))
-	for _, words := range lengthWords {
-		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(message, w) }) {
-			return true
-		}
-	}
-	return false
+// classOfMeaning has the class of each meaning of an error. An error of the route is a refusal after which another route may help.
+var classOfMeaning = map[errorclass.Meaning]Class{
+	errorclass.Key:        ClassCredential,
+	errorclass.Account:    ClassCredential,
+	errorclass.Quota:      ClassRateLimited,
+	errorclass.Rate:       ClassRateLimited,
+	errorclass.Overloaded: ClassServer,
+	errorclass.TooLong:    ClassRefused,
+	errorclass.Filter:     ClassRefused,
+	errorclass.Route:      ClassRefused,
+	errorclass.Request:    ClassRefused,
+	errorclass.Server:     ClassServer,
 }
 
 // statusError has the upstream's message for operators.
@@ -129,53 +111,9 @@ func (e *statusError) Error() string {
 	return "the upstream answered " + strconv.Itoa(e.status) + ": " + strconv.Quote(e.message)
 }
 
-// retryAfter returns the wait that an upstream asks for, in seconds, milliseconds or as a date, up to retryAfterMax.
-func (t *target) retryAfter(h http.Header) time.Duration {
-	for _, wait := range []struct {
-		value string
-		unit  time.Duration
-	}{{h.Get("Retry-After-Ms"), time.Millisecond}, {h.Get("Retry-After"), time.Second}} {
-		if n, err := strconv.ParseFloat(wait.value, 64); err == nil && n > 0 {
-			return time.Duration(min(n, float64(retryAfterMax/wait.unit)) * float64(wait.unit))
-		}
-	}
-	at, err := http.ParseTime(h.Get("Retry-After"))
-	if err != nil {
-		return 0
-	}
-	from, err := http.ParseTime(h.Get("Date")) // The upstream's own clock is preferred.
-	if err != nil {
-		from = t.now()
-	}
-	return min(max(at.Sub(from), 0), retryAfterMax)
-}
-
-// parseError finds the message, the code and the type in the usual places of an error body.
-func parseError(body []byte) upstreamError {
-	var top map[string]jsontext.Value
-	if json.Unmarshal(body, &top, llm.Lenient) != nil {
-		return upstreamError{}
-	}
-	inner := top
-	if raw := top["error"]; raw.Kind() == '"' {
-		return upstreamError{message: stringOf(raw), code: wordOf(top["code"])}
-	} else if raw.Kind() == '{' {
-		inner = nil
-		_ = json.Unmarshal(raw, &inner, llm.Lenient) // It is valid JSON, as checked above.
-	}
-	reported := upstreamError{code: wordOf(inner["code"]), kind: wordOf(inner["type"])}
-	for _, name := range []string{"message", "detail"} {
-		if reported.message = stringOf(inner[name]); reported.message != "" {
-			break
-		}
-	}
-	return reported
-}
-
-// wordOf returns a code that is a plain word, and otherwise nothing.
-func wordOf(raw jsontext.Value) string {
-	code := stringOf(raw)
-	if len(code) == 0 || len(code) > codeBytesMax {
+// plainWord returns a code that is a plain word, and otherwise nothing.
+func plainWord(code string) string {
+	if len(code) == 0 || len(code) > codeBytesMax || strings.Trim(code, "0123456789") == "" {
 		return ""
 	}
 	for _, c := range code {
@@ -184,14 +122,6 @@ func wordOf(raw jsontext.Value) string {
 		}
 	}
 	return code
-}
-
-func stringOf(raw jsontext.Value) string {
-	var s string
-	if raw.Kind() != '"' || json.Unmarshal(raw, &s, jsontext.AllowInvalidUTF8(true)) != nil {
-		return ""
-	}
-	return s
 }
 
 // redact returns an upstream's message as a client may read it.
@@ -251,63 +181,9 @@ func hasLettersAndDigits(w string) bool {
 	return letters && digits
 }
 
-// statusWords has the statuses of errors without a number. The first part that a code has counts, and then the first that a type has.
-var statusWords = []struct {
-	part   string
-	status int
-}{
-	{"content_filter", http.StatusBadRequest},
-	{"content_policy", http.StatusBadRequest},
-	{"rate_limit", http.StatusTooManyRequests},
-	{"api_key", http.StatusUnauthorized},
-	{"authentication", http.StatusUnauthorized},
-	{"permission", http.StatusForbidden},
-	{"quota", http.StatusPaymentRequired},
-	{"billing", http.StatusPaymentRequired},
-	{"not_found", http.StatusNotFound},
-	{"overloaded", http.StatusServiceUnavailable},
-	{"invalid_request", http.StatusBadRequest},
-	{"context_length", http.StatusBadRequest},
-}
-
 // ErrorFault returns the fault of an error object that an upstream sent with status 200, in a body or in a frame. Its status follows
 // from the object.
-func (a *Answer) ErrorFault(body []byte) *Fault {
-	return statusFault(statusIn(body), http.Header{}, body, a.target)
-}
-
-func statusIn(body []byte) int {
-	type words struct {
-		Code   jsontext.Value `json:"code"`
-		Status jsontext.Value `json:"status"`
-		Type   jsontext.Value `json:"type"`
-	}
-	var top struct {
-		Code  jsontext.Value `json:"code"`
-		Error jsontext.Value `json:"error"`
-	}
-	if json.Unmarshal(body, &top, llm.Lenient) != nil {
-		return http.StatusBadGateway
-	}
-	var inner words
-	if top.Error.Kind() == '{' {
-		_ = json.Unmarshal(top.Error, &inner, llm.Lenient) // It is valid JSON, as checked above.
-	}
-	for _, raw := range []jsontext.Value{top.Code, inner.Code, inner.Status} {
-		if n, err := strconv.Atoi(string(raw)); err == nil && n >= 400 && n <= 599 {
-			return n
-		}
-	}
-	for _, raw := range []jsontext.Value{inner.Code, inner.Type} {
-		word := stringOf(raw)
-		for _, w := range statusWords {
-			if strings.Contains(word, w.part) {
-				return w.status
-			}
-		}
-	}
-	return http.StatusBadGateway
-}
+func (a *Answer) ErrorFault(body []byte) *Fault { return errorFault(http.Header{}, body, a.target) }
 
 // Unusable returns the fault of an answer that is incomplete, empty or malformed.
 func (a *Answer) Unusable(cause error) *Fault { return NewFault(ClassContent, cause) }

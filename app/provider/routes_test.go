@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"umg/app"
 	"umg/app/catalog"
 	"umg/app/provider"
+	"umg/app/provider/errorclass"
 )
 
 func TestEachAttemptUsesTheCredentialItNames(t *testing.T) {
@@ -247,6 +249,47 @@ func TestWhatRefusalsMeanByTheirWords(t *testing.T) {
 		_, f := send(t, client(t, provider.Options{}), route(s.URL), false)
 		if f.Class != c.class || f.TooLong != c.tooLong || f.TooLong != (f.Err.Code == "context_length_exceeded") {
 			t.Errorf("%d %s: %s, too long: %t, code %s", c.status, c.body, f.Class, f.TooLong, f.Err.Code)
+		}
+	}
+}
+
+// TestErrorsMeanWhatTheTableOfTheProviderSays sends the same calls to providers with different tables.
+func TestErrorsMeanWhatTheTableOfTheProviderSays(t *testing.T) {
+	t.Parallel()
+	const noKey = `{"code":"invalid-argument","error":"Incorrect API key provided."}`
+	for _, c := range []struct {
+		reader, body string
+		status       int
+		class        provider.Class
+		retry        provider.Retry
+		meaning      errorclass.Meaning
+		after        time.Duration
+		clientStatus int
+	}{
+		{"xai", noKey, 400, provider.ClassCredential, provider.Elsewhere, errorclass.Key, 0, 0},
+		{"openai", noKey, 400, provider.ClassRefused, provider.Nowhere, errorclass.Request, 0, 400},
+		{"gemini", `{"error":{"message":"User location is not supported."}}`, 400, provider.ClassRefused, provider.Elsewhere, errorclass.Route, 0, 0},
+		{"openai", `{"error":{"code":"model_not_found","message":"secret-name"}}`, 404, provider.ClassRefused, provider.Elsewhere, errorclass.Route, 0, 0},
+		{"gemini", `{"error":{"details":[{"retryDelay":"34.4s"}]}}`, 429, provider.ClassRateLimited, provider.Here, errorclass.Rate, 34400 * time.Millisecond, 0},
+		{"gemini", `{"error":{"details":[{"violations":[{"quotaId":"PerDay"}]},{"retryDelay":"9s"}]}}`, 429,
+			provider.ClassRateLimited, provider.Elsewhere, errorclass.Quota, 9 * time.Second, 0},
+		{"cohere", `{"error_type":"TOO_MANY_TOKENS","message":"too many"}`, 400, provider.ClassRefused, provider.Nowhere, errorclass.TooLong, 0, 400},
+	} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+		})
+		r := route(s.URL)
+		r.Provider.UsageReader = c.reader
+		_, f := send(t, client(t, provider.Options{}), r, false)
+		if f.Class != c.class || f.Retry != c.retry || f.Meaning != c.meaning || f.After != c.after || f.Err.Status != c.clientStatus {
+			t.Errorf("%s %d %s: %+v, %+v", c.reader, c.status, c.body, f, f.Err)
+		}
+		if f.Meaning == errorclass.Route && (f.Err.Kind != app.Unavailable || strings.Contains(f.Err.Message, "secret-name")) {
+			t.Errorf("%s: %+v", c.body, f.Err)
+		}
+		if f.Class == provider.ClassRateLimited && f.Err.RetryAfter != c.after {
+			t.Errorf("%s: the client waits %s", c.body, f.Err.RetryAfter)
 		}
 	}
 }

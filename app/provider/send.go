@@ -10,6 +10,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/llm"
+	"umg/app/provider/errorclass"
 )
 
 // paths has the path of each style below a provider's base URL, unless the catalog has another.
@@ -47,6 +48,7 @@ type targetKey struct {
 	model      string // Model is set when it is in the path.
 	stream     bool
 	base       bool // Base is set for calls that have their own paths.
+	errors     *errorclass.Table
 }
 
 // Attempt is one attempt on a route. Header is sent in addition to the provider's own.
@@ -85,7 +87,10 @@ func (c *Client) sendTo(ctx context.Context, path string, a *Attempt) (*Answer, 
 // target returns the target of a route. When there are too many, all targets are dropped.
 func (c *Client) target(path string, a *Attempt) (*target, error) {
 	r := a.Route
-	key := targetKey{provider: r.Provider, credential: a.Credential, path: path, connect: r.Timeouts.Connect}
+	key := targetKey{
+		provider: r.Provider, credential: a.Credential, path: path, connect: r.Timeouts.Connect,
+		errors: errorclass.Of(r.Provider.UsageReader, r.Style),
+	}
 	if strings.Contains(path, modelMark) {
 		key.model, key.stream = r.Model, a.Stream
 	}
@@ -114,7 +119,7 @@ func (c *Client) addTarget(key targetKey, path string) (*target, error) {
 	defer c.mu.Unlock()
 	t, err := c.prepare(targetConfig{
 		url: p.BaseURL + path, proxy: p.Proxy, credential: credential,
-		credentialHeader: p.CredentialHeader, headers: p.Headers, connect: key.connect,
+		credentialHeader: p.CredentialHeader, headers: p.Headers, connect: key.connect, errors: key.errors, ownPaths: key.base,
 	})
 	if err != nil {
 		return nil, err
