@@ -18,7 +18,7 @@ func TestAPIContracts(t *testing.T) {
 	if text.Status != http.StatusOK || !strings.HasPrefix(text.Header.Get("Content-Type"), "text/markdown") {
 		t.Fatalf("status %d, %s", text.Status, text.Header.Get("Content-Type"))
 	}
-	for _, want := range []string{"POST /v1/chat/completions", "`messages`", "`max_tokens`", "at most 16000", "$0.15 per 1000000", "60 requests"} {
+	for _, want := range []string{"POST /v1/chat/completions", "`messages`", "`max_tokens`", "at most 16000", "$0.15 per 1M tokens", "60 requests"} {
 		if !strings.Contains(text.Body, want) {
 			t.Errorf("api.md does not say %q:\n%s", want, text.Body)
 		}

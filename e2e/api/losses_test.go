@@ -111,7 +111,7 @@ var losses = []loss{
 	{style: "native", members: `"generationConfig":{"temperature":0.5,"topP":0.5,"maxOutputTokens":50,"stopSequences":["END"],"candidateCount":1}`, to: nil},
 	{style: "native", members: `"safetySettings":` + safetyValues, to: dropped("safetySettings", "chat", "messages", "responses")},
 	{style: "native", members: `"labels":{"a":"b"}`, to: dropped("labels", "messages")},
-	{style: "native", members: `"serviceTier":"standard"`, to: everywhere("serviceTier")},
+	{style: "native", members: `"serviceTier":"standard"`, to: dropped("serviceTier", "chat", "messages", "responses")},
 	{style: "native", members: `"generationConfig":{"topK":5}`, to: dropped("generationConfig.topK", "chat", "responses")},
 	{style: "native", members: `"generationConfig":{"seed":5}`, to: dropped("generationConfig.seed", "messages", "responses")},
 	{style: "native", members: `"generation_config":{"frequency_penalty":0.5}`, to: dropped("generationConfig.frequencyPenalty", "messages", "responses")},
