@@ -3,6 +3,7 @@ package faults
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -52,7 +53,7 @@ var settlingRows = map[string]settlingRow{
 	"completed":         {calls: []settlingCase{{prompt: "count to 9"}}},
 	"usage_missing":     {calls: []settlingCase{{prompt: "count to 9", does: "usage=none"}}},
 	"usage_implausible": {calls: []settlingCase{{prompt: "count to 9", does: "usage=1000000"}}},
-	"overrun":           {calls: []settlingCase{{prompt: "count to 9", does: "usage=390", max: 300}}},
+	"overrun":           {drive: (*settling).overruns},
 	"filtered":          {calls: []settlingCase{{prompt: "refuse: it"}, {prompt: "block: it"}}},
 	"filtered_unanswered": {calls: []settlingCase{
 		{prompt: "block: it", does: "usage=none"},
@@ -80,6 +81,11 @@ var settlingRows = map[string]settlingRow{
 	}},
 	"client_left": {drive: func(s *settling, t *testing.T, reason string) {
 		s.leaves(t, reason, "simulate: pace=10ms\ncount to 900", "9", "")
+	}},
+	"client_left_continued": {drive: func(s *settling, t *testing.T, reason string) {
+		on := *s
+		on.patient = s.continues
+		on.leaves(t, reason, "simulate: pace=10ms\ncount to 60", "9", "")
 	}},
 	"client_left_at_end": {drive: func(s *settling, t *testing.T, reason string) {
 		s.leaves(t, reason, "simulate: pace=1ms;no-end;keep-open\ncount to 9", "9", "")
@@ -129,6 +135,11 @@ func (s *settling) addSilent(t *testing.T) {
     name: Mute upstream
     base_url: https://`+mute+`/v1
     credential: ${UMG_SIMULATOR_KEY}
+  - id: continuing
+    name: Upstream that makes the whole answer
+    base_url: ${UMG_SIMULATOR_URL}/test/v1
+    credential: ${UMG_SIMULATOR_KEY}
+    after_cancel: continues
 `), 1)
 	file := filepath.Join(harness.DataDir(t), "catalog.yaml")
 	err := os.WriteFile(file, []byte(text), 0o600)
@@ -139,7 +150,8 @@ func (s *settling) addSilent(t *testing.T) {
 	}
 	s.mute = s.silent + "-mute"
 	s.AddModels(t, harness.Model{ID: s.silent, UpstreamModel: "m", Provider: "silent", Extra: harness.EveryStyle},
-		harness.Model{ID: s.mute, UpstreamModel: "m", Provider: "mute", Extra: harness.EveryStyle})
+		harness.Model{ID: s.mute, UpstreamModel: "m", Provider: "mute", Extra: harness.EveryStyle},
+		harness.Model{ID: s.continues, UpstreamModel: "sim", Provider: "continuing", Extra: harness.EveryStyle})
 }
 
 // listenMutely accepts connections and leaves them alone. It returns the address.
@@ -378,5 +390,25 @@ func (s *settling) runsOut(t *testing.T, reason string) {
 		c.SetAvailable(t, 5_000_000)
 		a := p.Send(t, c, p.Request(s.patient, "simulate: pace=200us\ncount to 9000", `"stream":true`, p.IncludeUsage()))
 		poor.check(t, reason, p.Name, a.Header.Get("X-Request-Id"), &a)
+	}
+}
+
+// overruns makes calls that cost more than was held, of an account whose credit is above the hold and below the cost.
+func (s *settling) overruns(t *testing.T, reason string) {
+	c := s.NewCustomerWithoutCredit(t, "overruns")
+	c.SetLimits(t, 1000)
+	poor := *s
+	poor.Customer = c
+	for _, p := range harness.AllStyles() {
+		for _, stream := range []bool{false, true} {
+			harness.WaitUntil(t, "nothing is held", func() bool { return c.Balance(t).Held == 0 })
+			c.SetAvailable(t, 770_000)
+			members := []string{p.OutputLimit(300)}
+			if stream {
+				members = append(members, `"stream":true`, p.IncludeUsage())
+			}
+			a := p.Send(t, c, p.Request(s.patient, "simulate: usage=390\ncount to 9", members...))
+			poor.check(t, reason, fmt.Sprintf("%s, stream %v", p.Name, stream), a.Header.Get("X-Request-Id"), &a)
+		}
 	}
 }

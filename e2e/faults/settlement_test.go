@@ -57,8 +57,8 @@ type settling struct {
 	// The upstream of mute accepts connections and sends nothing.
 	mute  string
 	muted chan struct{}
-	// The first provider of recovers cuts every answer.
-	recovers string
+	// The first provider of recovers cuts every answer, and that of continues makes the whole answer when its client is gone.
+	recovers, continues string
 }
 
 // Prices of the models, in nano-dollars a token.
@@ -70,7 +70,7 @@ func TestSettlementTable(t *testing.T) {
 	t.Parallel()
 	table, g := settlementTable(t), harness.SharedDemo(t)
 	s := &settling{Customer: g.NewCustomer(t, "settling"), table: table, db: g.DB(t), patient: "test/settling", impatient: "test/settling-soon"}
-	s.silent, s.recovers = "test/settling-silent", "test/settling-recovers"
+	s.silent, s.recovers, s.continues = "test/settling-silent", "test/settling-recovers", "test/settling-continues"
 	s.SetLimits(t, 1000)
 	s.SetAvailable(t, 100_000_000_000)
 	g.AddModels(t,
