@@ -100,6 +100,7 @@ var readinessOf = map[string]string{
 
 	// Providers are the same for every replica, and another replica would not reach them either.
 	"app/asset.notFound: no_available_provider":               "- one model's providers",
+	"app/provider.fault: no_available_provider":               "- one model's providers",
 	"app/console/playground.call: no_available_provider":      "- an empty catalog: the console works, and operators fill it there",
 	"app/console.sendSample: no_available_provider":           "- an empty catalog: the console works, and operators fill it there",
 	"app/egress.Check: url_not_checked":                       "- one address",
