@@ -121,7 +121,8 @@ func usageCSV(u usageRequest, report usage.Report) []byte {
 	if u.Group != usage.ByNothing {
 		head = append(head, groupNames[u.Group])
 	}
-	_ = w.Write(append(append(head, figureNames...), "cost", "meters")) // what is written into memory fails never
+	// A writer into memory does not fail.
+	_ = w.Write(append(append(head, figureNames...), "cost", "meters"))
 	for _, l := range report.Lines {
 		var row []string
 		if u.Step != usage.NoStep {

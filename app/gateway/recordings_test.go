@@ -111,9 +111,11 @@ func setupRecordings(t testing.TB) *replayBench {
 // replayed is how a call has ended whose provider plays a recording.
 type replayed struct {
 	*gateway.Report
-	status  int    // what the client got
-	body    string // what the client got before an error that has no answer
-	refused string // why the gateway did not send the recorded request
+	// status and body are those of the answer to the client.
+	status int
+	body   string
+	// refused says why the gateway did not send the recorded request. It is empty when it was sent.
+	refused string
 }
 
 // replay makes a call whose provider is h. A gateway for each call forgets the failures of the calls before it.

@@ -10,7 +10,7 @@ import (
 type Stats struct {
 	Running       int64            // jobs that have not ended
 	Steps         int64            // steps that run now
-	DueLag        time.Duration    // how long the oldest job of the last claim had been due
+	DueLag        time.Duration    // the delay of the oldest job of the last claim
 	Completed     int64            // jobs ended here
 	Failed        map[string]int64 // jobs ended here, by error code
 	Faults        int64            // looks at a provider that got no answer
