@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"go.uber.org/goleak"
 
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
 	"umg/app/apikey"
+	"umg/app/apptest"
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/postgres/pgtest"
@@ -49,10 +49,7 @@ func (t tests) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	// The cluster that all tests share, and the pool over it, end with the process.
-	goleak.VerifyTestMain(tests{m}, goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"),
-		goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
-		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
+	apptest.VerifyNoLeaks(tests{m})
 }
 
 // models is a catalog over the simulator. A model behaves as its name says when its provider follows the fault in the

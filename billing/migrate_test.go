@@ -10,6 +10,7 @@ import (
 
 	"umg/app/meter"
 	"umg/app/postgres"
+	"umg/app/postgres/local"
 	"umg/app/postgres/pgtest"
 	"umg/billing/usage"
 	"umg/migrations"
@@ -18,12 +19,12 @@ import (
 // TestOldRecordsMoveIntoMonths migrates a ledger from before leases existed to the newest schema.
 func TestOldRecordsMoveIntoMonths(t *testing.T) {
 	t.Parallel()
-	local, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: shortDir(t)})
+	pg, err := local.Start(t.Context(), local.Options{Dir: shortDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = local.Stop(context.Background()) })
-	db, err := postgres.Open(t.Context(), local.DSN(), postgres.Options{Connections: 2, StatementMax: -1})
+	t.Cleanup(func() { _ = pg.Stop(context.Background()) })
+	db, err := postgres.Open(t.Context(), pg.DSN(), postgres.Options{Connections: 2, StatementMax: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

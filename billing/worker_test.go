@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/app/postgres/local"
 	"umg/billing"
 )
 
@@ -140,14 +141,14 @@ func TestExpiredGrantsLapseAsHoldsClose(t *testing.T) {
 }
 
 // ownServer starts a database server that a test may stop.
-func ownServer(t *testing.T, dir string) (*fixture, *postgres.Local) {
+func ownServer(t *testing.T, dir string) (*fixture, *local.Server) {
 	t.Helper()
-	local, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: dir})
+	pg, err := local.Start(t.Context(), local.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = local.Stop(context.Background()) })
-	db, err := postgres.Open(t.Context(), local.DSN(), postgres.Options{Connections: 4})
+	t.Cleanup(func() { _ = pg.Stop(context.Background()) })
+	db, err := postgres.Open(t.Context(), pg.DSN(), postgres.Options{Connections: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func ownServer(t *testing.T, dir string) (*fixture, *postgres.Local) {
 	if _, err := postgres.Migrate(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
-	return open(t, db), local
+	return open(t, db), pg
 }
 
 // soon fails when a method takes longer than a caller should wait, or when its error is not an unavailable store.
@@ -185,10 +186,10 @@ func (h *fixture) allVerbsUnavailable(account string, hold billing.Hold) {
 func TestAStoppedStoreIsUnavailableAndTheWorkerWaits(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	h, local := ownServer(t, dir)
+	h, pg := ownServer(t, dir)
 	account := h.account(app.Dollar)
 	hold := h.hold(account, 10)
-	if err := local.Stop(t.Context()); err != nil {
+	if err := pg.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h.allVerbsUnavailable(account, hold)

@@ -15,6 +15,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/app/postgres/local"
 	"umg/app/postgres/pgtest"
 	"umg/app/seal"
 	"umg/billing"
@@ -233,9 +234,9 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	dir, err := os.MkdirTemp("", "pga")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	local, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: dir})
+	pg, err := local.Start(t.Context(), local.Options{Dir: dir})
 	must(t, err)
-	db, err := postgres.Open(t.Context(), local.DSN(), postgres.Options{})
+	db, err := postgres.Open(t.Context(), pg.DSN(), postgres.Options{})
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	_, err = postgres.Migrate(t.Context(), db)
@@ -245,10 +246,10 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	_, seen := b.key(t, p, Spec{})
 	_, unseen := b.key(t, p, Spec{})
 	r := b.ring(t)
-	run(t, r, local.DSN())
+	run(t, r, pg.DSN())
 	_, err = r.Find(t.Context(), seen, "192.0.2.1")
 	must(t, err)
-	must(t, local.Stop(t.Context()))
+	must(t, pg.Stop(t.Context()))
 	eventually(t, 20*time.Second, "the ring knows that it is deaf", func() bool {
 		r.mu.RLock()
 		defer r.mu.RUnlock()
@@ -273,7 +274,7 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	_, err = b.keys.List(t.Context(), p)
 	wantError(t, err, app.Unavailable, "service_unavailable")
 
-	again, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: dir})
+	again, err := local.Start(t.Context(), local.Options{Dir: dir})
 	must(t, err)
 	t.Cleanup(func() { _ = again.Stop(context.Background()) })
 	b.clock.Advance(awayPause)

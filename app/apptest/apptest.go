@@ -86,7 +86,8 @@ func RunLeaseManager(t testing.TB, db *sqlx.DB, replicaID string, change ...func
 // pools on it live as long as the test binary.
 func VerifyNoLeaks(m goleak.TestingM) {
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"), goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
+		goleak.IgnoreAnyFunction("umg/app/postgres/local.startChild.func1"),
+		goleak.IgnoreAnyFunction("umg/app/postgres/local.(*child).watch.func1"),
 		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
 }
 

@@ -14,8 +14,8 @@ func TestTheClockTellsTheTimeOfTheDatabase(t *testing.T) {
 	db := openLocal(t, shared(t).DSN())
 	var said bytes.Buffer
 	var wrong time.Duration
-	local := func() time.Time { return time.Now().Add(wrong) }
-	c, err := NewClock(t.Context(), db, local, slog.New(slog.NewTextHandler(&said, nil)))
+	machine := func() time.Time { return time.Now().Add(wrong) }
+	c, err := NewClock(t.Context(), db, machine, slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package postgres connects the gateway to its database: it opens pools, runs transactions and migrations, listens for
-// notifications, and runs a local cluster when none is configured. Start with StartLocal or a configured address, and call Open.
+// Package postgres connects the gateway to its database: it opens pools, runs transactions and migrations, and listens for
+// notifications. Start with a configured address or that of a server of package local, and call Open.
 package postgres
 
 import (
@@ -33,7 +33,6 @@ type Options struct {
 	Name         string        // Name is the application_name that pg_stat_activity shows.
 	Connections  int           // At most this many connections are open.
 	StatementMax time.Duration // StatementMax is the statement_timeout. A negative one means none, for migrations.
-	ConnectMax   time.Duration // ConnectMax bounds one dial with its handshake.
 }
 
 // Queryer is what a store function needs: a pool, a connection or a transaction, so that the caller decides what is
@@ -59,7 +58,7 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 		cfg.ApplicationName = cmp.Or(o.Name, "umg")
 	}
 	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = cmp.Or(o.ConnectMax, poolConnectMax)
+		cfg.ConnectTimeout = poolConnectMax
 	}
 	limit := cmp.Or(o.StatementMax, statementMax)
 	if limit > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,13 +16,73 @@ import (
 	"github.com/jmoiron/sqlx"
 	"go.uber.org/goleak"
 
+	"umg/app/postgres/local"
 	"umg/migrations"
 )
 
 // shared is one throw-away server for the tests that do not stop it.
-func shared(t *testing.T) *Local {
+func shared(t *testing.T) *local.Server {
 	t.Helper()
-	return startLocal(t, LocalOptions{Dir: shortDir(t)})
+	return startLocal(t, shortDir(t))
+}
+
+func startLocal(t *testing.T, dir string) *local.Server {
+	t.Helper()
+	s, err := local.Start(t.Context(), local.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopLocal(t, s) })
+	return s
+}
+
+func stopLocal(t *testing.T, s *local.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// shortDir is a data folder whose socket path fits, and that the server's user may reach.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pgl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func openLocal(t *testing.T, dsn string) *sqlx.DB {
+	t.Helper()
+	db, err := Open(t.Context(), dsn, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func mustExec(t *testing.T, db *sqlx.DB, query string) {
+	t.Helper()
+	if _, err := db.Exec(query); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rows(t *testing.T, db *sqlx.DB) (n int) {
+	t.Helper()
+	if err := db.Get(&n, "select count(*) from kept"); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func TestUnavailableTellsAStoreThatIsAwayFromOneThatSaysNo(t *testing.T) {
@@ -225,7 +286,7 @@ func TestFollowRefreshesAfterEveryConnect(t *testing.T) {
 func TestFollowSurvivesARestartOfTheServer(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	l := startLocal(t, LocalOptions{Dir: dir})
+	l := startLocal(t, dir)
 	h := make(heard, 64)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -233,7 +294,7 @@ func TestFollowSurvivesARestartOfTheServer(t *testing.T) {
 	h.await(t, "keys:")
 	stopLocal(t, l)
 	h.await(t, "lost")
-	again := startLocal(t, LocalOptions{Dir: dir})
+	again := startLocal(t, dir)
 	h.await(t, "keys:")
 	mustExec(t, openLocal(t, again.DSN()), "select pg_notify('keys', 'abc')")
 	h.await(t, "keys:abc")

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"go.uber.org/goleak"
 
 	"umg/api"
 	"umg/app"
 	"umg/app/apikey"
+	"umg/app/apptest"
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/postgres/pgtest"
@@ -36,10 +36,7 @@ func (t tests) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	// The cluster that all tests share, and the pool over it, end with the process.
-	goleak.VerifyTestMain(tests{m}, goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"),
-		goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
-		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
+	apptest.VerifyNoLeaks(tests{m})
 }
 
 // openManager is a lease manager that takes no calls yet.

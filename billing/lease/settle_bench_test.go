@@ -18,6 +18,7 @@ import (
 	"umg/app"
 	"umg/app/meter"
 	"umg/app/postgres"
+	"umg/app/postgres/local"
 	"umg/billing"
 	"umg/billing/journal"
 	"umg/billing/lease"
@@ -226,12 +227,12 @@ func pooledVault(b *testing.B) (v *vault, server int) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(dir) })
-	local, err := postgres.StartLocal(b.Context(), postgres.LocalOptions{Dir: dir, Durable: true})
+	pg, err := local.Start(b.Context(), local.Options{Dir: dir, Durable: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = local.Stop(context.Background()) })
-	db, err := postgres.Open(b.Context(), local.DSN(), postgres.Options{})
+	b.Cleanup(func() { _ = pg.Stop(context.Background()) })
+	db, err := postgres.Open(b.Context(), pg.DSN(), postgres.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

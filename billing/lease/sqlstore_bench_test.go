@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/app/postgres/local"
 	"umg/billing/journal"
 	"umg/billing/lease"
 )
@@ -95,12 +96,12 @@ func durableVault(b *testing.B) *vault {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(dir) })
-	local, err := postgres.StartLocal(b.Context(), postgres.LocalOptions{Dir: dir, Durable: true})
+	pg, err := local.Start(b.Context(), local.Options{Dir: dir, Durable: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = local.Stop(context.Background()) })
-	db, err := postgres.Open(b.Context(), local.DSN(), postgres.Options{Connections: 1})
+	b.Cleanup(func() { _ = pg.Stop(context.Background()) })
+	db, err := postgres.Open(b.Context(), pg.DSN(), postgres.Options{Connections: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

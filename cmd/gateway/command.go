@@ -14,6 +14,7 @@ import (
 	"umg/app/account"
 	"umg/app/operator"
 	"umg/app/postgres"
+	"umg/app/postgres/local"
 	"umg/billing"
 )
 
@@ -89,7 +90,7 @@ func commandDatabase(ctx context.Context, flags databaseFlags, log *slog.Logger)
 	if flags.DatabaseURL != "" {
 		return openDatabase(ctx, flags, o, log)
 	}
-	dsn, err := postgres.RunningLocal(ctx, flags.Data, knownAddress(flags.Data)...)
+	dsn, err := local.RunningDSN(ctx, flags.Data, knownAddress(flags.Data)...)
 	if err != nil {
 		return nil, err
 	}

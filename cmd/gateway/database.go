@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app/postgres"
+	"umg/app/postgres/local"
 )
 
 // migrationLockTimeoutMax keeps a migration from blocking a table for longer than callers wait.
@@ -27,7 +28,7 @@ const (
 type database struct {
 	db         *sqlx.DB
 	dsn        string
-	local      *postgres.Local
+	local      *local.Server
 	flags      databaseFlags
 	log        *slog.Logger
 	fileFailed bool   // The failure to write the address file was logged.
@@ -60,12 +61,12 @@ func openDatabase(ctx context.Context, flags databaseFlags, o postgres.Options, 
 // startLocal starts the cluster and writes its address to the data folder, for people and for operator commands that have
 // another temporary folder. The server runs without the file if it cannot be written.
 func (s *database) startLocal(ctx context.Context) error {
-	local, err := postgres.StartLocal(ctx, postgres.LocalOptions{Dir: s.flags.Data, Bin: s.flags.PGBin, Durable: true})
+	pg, err := local.Start(ctx, local.Options{Dir: s.flags.Data, Bin: s.flags.PGBin, Durable: true})
 	if err != nil {
 		return err
 	}
-	s.local = local
-	err = writeFileOnce(addressFile(s.flags.Data), []byte(local.DSN()+"\n"))
+	s.local = pg
+	err = writeFileOnce(addressFile(s.flags.Data), []byte(pg.DSN()+"\n"))
 	if err != nil && !s.fileFailed {
 		s.log.Warn("local database: address file not written", "error", err)
 	}

@@ -171,7 +171,7 @@ func TestLayoutWebFrameworkStaysInItsFiles(t *testing.T) {
 	t.Parallel()
 	frameworkFiles := []string{"api/echo.go", "app/console/echo.go", "app/server/echo.go"}
 	// Only tests use the last two.
-	programs := []string{"app/postgres", "app/media", "app/ratelimit/redistest", "e2e/harness"}
+	programs := []string{"app/postgres/local", "app/media", "app/ratelimit/redistest", "e2e/harness"}
 	banned := regexp.MustCompile(`middleware\.(Proxy|BodyDump|Decompress)`)
 	for _, s := range sources(t) {
 		if s.test() {

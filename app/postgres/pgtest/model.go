@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"umg/app/postgres"
+	"umg/app/postgres/local"
 	"umg/migrations"
 )
 
@@ -115,11 +116,11 @@ func (m *model) make(ctx context.Context, mark, key string) error {
 	if err := errors.Join(os.RemoveAll(mark), os.RemoveAll(filepath.Join(m.dir, clusterName))); err != nil {
 		return err
 	}
-	local, err := postgres.StartLocal(ctx, postgres.LocalOptions{Dir: m.dir})
+	pg, err := local.Start(ctx, local.Options{Dir: m.dir})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(migrate(ctx, local.DSN()), local.Stop(ctx)); err != nil {
+	if err := errors.Join(migrate(ctx, pg.DSN()), pg.Stop(ctx)); err != nil {
 		return err
 	}
 	return os.WriteFile(mark, []byte(key), 0o600)

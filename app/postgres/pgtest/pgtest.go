@@ -18,6 +18,7 @@ import (
 	"github.com/lib/pq"
 
 	"umg/app/postgres"
+	"umg/app/postgres/local"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 // server is the one server of this test binary. It ends with the binary, which cannot run code at its end, so the next
 // binary that starts a server removes its folder.
 type server struct {
-	local *postgres.Local
+	local *local.Server
 	admin *sqlx.DB
 	count int
 	mu    sync.Mutex
@@ -50,30 +51,30 @@ var start = sync.OnceValues(func() (*server, error) {
 	if err := os.WriteFile(filepath.Join(dir, markName), nil, 0o600); err != nil {
 		return nil, fmt.Errorf("pgtest: %w", err)
 	}
-	local, err := startCopy(ctx, dir)
+	pg, err := startCopy(ctx, dir)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	s := &server{local: local}
-	s.admin, err = postgres.Open(ctx, databaseDSN(local.DSN(), "postgres"), postgres.Options{StatementMax: -1})
+	s := &server{local: pg}
+	s.admin, err = postgres.Open(ctx, databaseDSN(pg.DSN(), "postgres"), postgres.Options{StatementMax: -1})
 	return s, err
 })
 
 // startCopy starts a server on a copy of the model. A copy that does not start, as one that another release of Postgres
 // made, is no model for the next.
-func startCopy(ctx context.Context, dir string) (*postgres.Local, error) {
+func startCopy(ctx context.Context, dir string) (*local.Server, error) {
 	m, err := lockModel(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("pgtest: %w", err)
 	}
 	err = m.copyTo(ctx, dir)
-	var local *postgres.Local
+	var pg *local.Server
 	if err == nil {
-		if local, err = postgres.StartLocal(ctx, postgres.LocalOptions{Dir: dir}); err != nil {
+		if pg, err = local.Start(ctx, local.Options{Dir: dir}); err != nil {
 			err = errors.Join(err, m.forget())
 		}
 	}
-	return local, errors.Join(err, m.release())
+	return pg, errors.Join(err, m.release())
 }
 
 // New returns a pool of a fresh, migrated database, which is dropped when the test ends. Without PostgreSQL on the

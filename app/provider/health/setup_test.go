@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/catalog"
 	"umg/app/provider"
 	"umg/app/provider/health"
@@ -16,9 +15,7 @@ import (
 
 // TestMain proves that no worker leaves a goroutine behind. The test cluster and the pools on it live as long as the test binary.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"), goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
-		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
+	apptest.VerifyNoLeaks(m)
 }
 
 // clock is the time of a test, which moves only when told.

@@ -1,4 +1,4 @@
-package postgres
+package local
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func copyFolder(t *testing.T, from, to string) {
 }
 
 // lostPower kills a server and all its sessions at once, as a power loss does: both of its lock files stay behind.
-func lostPower(t *testing.T, l *Local) {
+func lostPower(t *testing.T, l *Server) {
 	t.Helper()
 	if err := syscall.Kill(-l.server.cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -66,9 +66,9 @@ func rewrite(t *testing.T, path string, change func(string) string) {
 	}
 }
 
-// TestLocalStartsAfterPowerLoss gives the process number of the dead server to another process, in both of the files in
+// TestStartsAfterPowerLoss gives the process number of the dead server to another process, in both of the files in
 // which PostgreSQL notes it, and cuts the files as a crash of the file system may.
-func TestLocalStartsAfterPowerLoss(t *testing.T) {
+func TestStartsAfterPowerLoss(t *testing.T) {
 	t.Parallel()
 	numbered := func(pid int) func(string) string {
 		return func(text string) string {
@@ -96,59 +96,59 @@ func TestLocalStartsAfterPowerLoss(t *testing.T) {
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := shortDir(t)
-			l := startLocal(t, LocalOptions{Dir: dir, Durable: true})
-			mustExec(t, openLocal(t, l.DSN()), "create table kept as select generate_series(1, 4)")
+			l := start(t, Options{Dir: dir, Durable: true})
+			mustExec(t, open(t, l.DSN()), "create table kept as select generate_series(1, 4)")
 			lostPower(t, l)
 			cluster := filepath.Join(dir, clusterName)
 			for _, path := range []string{filepath.Join(cluster, "postmaster.pid"), filepath.Join(dir, runName, socketName+".lock")} {
 				rewrite(t, path, change(cluster))
 			}
-			if n := rows(t, openLocal(t, startLocal(t, LocalOptions{Dir: dir, Durable: true}).DSN())); n != 4 {
+			if n := rows(t, open(t, start(t, Options{Dir: dir, Durable: true}).DSN())); n != 4 {
 				t.Fatalf("%d rows after a power loss, want 4", n)
 			}
 		})
 	}
 }
 
-// TestLocalOnACopiedFolderLeavesTheOriginalAlone copies the folder of a running server: the copy notes the process number
+// TestOnACopiedFolderLeavesTheOriginalAlone copies the folder of a running server: the copy notes the process number
 // and the socket of the original.
-func TestLocalOnACopiedFolderLeavesTheOriginalAlone(t *testing.T) {
+func TestOnACopiedFolderLeavesTheOriginalAlone(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)
 	original, copied := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	a := startLocal(t, LocalOptions{Dir: original, Durable: true})
-	db := openLocal(t, a.DSN())
+	a := start(t, Options{Dir: original, Durable: true})
+	db := open(t, a.DSN())
 	mustExec(t, db, "create table kept as select generate_series(1, 4)")
 	mustExec(t, db, "checkpoint")
 	copyFolder(t, original, copied)
 
-	if dsn, err := RunningLocal(t.Context(), original, a.DSN()); err != nil || dsn != a.DSN() {
+	if dsn, err := RunningDSN(t.Context(), original, a.DSN()); err != nil || dsn != a.DSN() {
 		t.Fatalf("the server of the original: %q, %v", dsn, err)
 	}
-	if dsn, err := RunningLocal(t.Context(), copied, a.DSN()); err != nil || dsn != "" {
+	if dsn, err := RunningDSN(t.Context(), copied, a.DSN()); err != nil || dsn != "" {
 		t.Fatalf("the original's server was taken for the copy's: %q, %v", dsn, err)
 	}
-	b := startLocal(t, LocalOptions{Dir: copied, Durable: true})
+	b := start(t, Options{Dir: copied, Durable: true})
 	select {
 	case err := <-a.Exited():
 		t.Fatalf("the start on the copy ended the original's server: %v", err)
 	default:
 	}
-	mustExec(t, openLocal(t, b.DSN()), "insert into kept values (5)")
+	mustExec(t, open(t, b.DSN()), "insert into kept values (5)")
 	if n := rows(t, db); n != 4 {
 		t.Fatalf("%d rows in the original, want 4", n)
 	}
-	if dsn, err := RunningLocal(t.Context(), copied, a.DSN()); err != nil || dsn != b.DSN() {
+	if dsn, err := RunningDSN(t.Context(), copied, a.DSN()); err != nil || dsn != b.DSN() {
 		t.Fatalf("the server of the copy: %q, %v", dsn, err)
 	}
-	stopLocal(t, b)
-	if dsn, err := RunningLocal(t.Context(), copied, a.DSN()); err != nil || dsn != "" {
+	stop(t, b)
+	if dsn, err := RunningDSN(t.Context(), copied, a.DSN()); err != nil || dsn != "" {
 		t.Fatalf("a server that ended was found: %q, %v", dsn, err)
 	}
 }
 
-// TestLocalSaysWhyTheServerDoesNotStart wants the line that names the cause, which PostgreSQL seldom writes last.
-func TestLocalSaysWhyTheServerDoesNotStart(t *testing.T) {
+// TestSaysWhyTheServerDoesNotStart wants the line that names the cause, which PostgreSQL seldom writes last.
+func TestSaysWhyTheServerDoesNotStart(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		spoil func(t *testing.T, cluster string)
@@ -172,9 +172,9 @@ func TestLocalSaysWhyTheServerDoesNotStart(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := shortDir(t)
-			stopLocal(t, startLocal(t, LocalOptions{Dir: dir}))
+			stop(t, start(t, Options{Dir: dir}))
 			c.spoil(t, filepath.Join(dir, clusterName))
-			_, err := StartLocal(t.Context(), LocalOptions{Dir: dir})
+			_, err := Start(t.Context(), Options{Dir: dir})
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("the error does not say %q: %v", c.says, err)
 			}

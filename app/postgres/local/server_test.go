@@ -1,4 +1,4 @@
-package postgres
+package local
 
 import (
 	"bufio"
@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"umg/app/postgres"
 )
 
 // helperDir names the variable that turns this test binary into a gateway that only owns a cluster.
@@ -23,7 +25,7 @@ const helperDir = "UMG_TEST_CLUSTER"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(helperDir); dir != "" {
-		l, err := StartLocal(context.Background(), LocalOptions{Dir: dir})
+		l, err := Start(context.Background(), Options{Dir: dir})
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -60,17 +62,17 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-func startLocal(t *testing.T, o LocalOptions) *Local {
+func start(t *testing.T, o Options) *Server {
 	t.Helper()
-	l, err := StartLocal(t.Context(), o)
+	l, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stopLocal(t, l) })
+	t.Cleanup(func() { stop(t, l) })
 	return l
 }
 
-func stopLocal(t *testing.T, l *Local) {
+func stop(t *testing.T, l *Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -79,9 +81,9 @@ func stopLocal(t *testing.T, l *Local) {
 	}
 }
 
-func openLocal(t *testing.T, dsn string) *sqlx.DB {
+func open(t *testing.T, dsn string) *sqlx.DB {
 	t.Helper()
-	db, err := Open(t.Context(), dsn, Options{})
+	db, err := postgres.Open(t.Context(), dsn, postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +106,11 @@ func rows(t *testing.T, db *sqlx.DB) (n int) {
 	return n
 }
 
-func TestLocalKeepsItsDataFromAColdToAWarmStart(t *testing.T) {
+func TestKeepsItsDataFromAColdToAWarmStart(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(openDir(t), "data") // made by the first start
-	l := startLocal(t, LocalOptions{Dir: dir, Durable: true})
-	db := openLocal(t, l.DSN())
+	l := start(t, Options{Dir: dir, Durable: true})
+	db := open(t, l.DSN())
 	mustExec(t, db, "create table kept as select generate_series(1, 5)")
 	for _, setting := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
 		var value string
@@ -120,13 +122,13 @@ func TestLocalKeepsItsDataFromAColdToAWarmStart(t *testing.T) {
 	if err := db.Get(&addresses, "show listen_addresses"); err != nil || addresses != "" {
 		t.Errorf("the server listens on %q, %v", addresses, err)
 	}
-	stopLocal(t, l) // with a session still open
+	stop(t, l) // with a session still open
 	if err, open := <-l.Exited(); open {
 		t.Fatalf("a stop was reported as an accident: %v", err)
 	}
 
-	again := startLocal(t, LocalOptions{Dir: dir, Durable: true})
-	if n := rows(t, openLocal(t, again.DSN())); n != 5 {
+	again := start(t, Options{Dir: dir, Durable: true})
+	if n := rows(t, open(t, again.DSN())); n != 5 {
 		t.Fatalf("%d rows after a restart, want 5", n)
 	}
 	for _, name := range []string{clusterName, runName, lockName, logName} {
@@ -137,18 +139,18 @@ func TestLocalKeepsItsDataFromAColdToAWarmStart(t *testing.T) {
 	}
 }
 
-func TestLocalRefusesASecondGatewayInTheSameFolder(t *testing.T) {
+func TestRefusesASecondGatewayInTheSameFolder(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	l := startLocal(t, LocalOptions{Dir: dir})
-	_, err := StartLocal(t.Context(), LocalOptions{Dir: dir})
+	l := start(t, Options{Dir: dir})
+	_, err := Start(t.Context(), Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "is in use by another gateway") || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("second start: %v", err)
 	}
-	openLocal(t, l.DSN()) // the first is unharmed
+	open(t, l.DSN()) // the first is unharmed
 }
 
-func TestLocalRefusesAnotherMajorVersionAndTouchesNothing(t *testing.T) {
+func TestRefusesAnotherMajorVersionAndTouchesNothing(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	cluster := filepath.Join(dir, clusterName)
@@ -161,7 +163,7 @@ func TestLocalRefusesAnotherMajorVersionAndTouchesNothing(t *testing.T) {
 		}
 	}
 	before := listing(t, dir)
-	_, err := StartLocal(t.Context(), LocalOptions{Dir: dir})
+	_, err := Start(t.Context(), Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "made by PostgreSQL 9, but only") || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("start on another major version: %v", err)
 	}
@@ -191,7 +193,7 @@ func listing(t *testing.T, dir string) string {
 	return b.String()
 }
 
-func TestLocalRefusesAFolderThatHoldsSomethingElse(t *testing.T) {
+func TestRefusesAFolderThatHoldsSomethingElse(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	if err := os.MkdirAll(filepath.Join(dir, clusterName), 0o755); err != nil {
@@ -201,7 +203,7 @@ func TestLocalRefusesAFolderThatHoldsSomethingElse(t *testing.T) {
 	if err := os.WriteFile(precious, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := StartLocal(t.Context(), LocalOptions{Dir: dir})
+	_, err := Start(t.Context(), Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Fatalf("start over foreign files: %v", err)
 	}
@@ -210,27 +212,27 @@ func TestLocalRefusesAFolderThatHoldsSomethingElse(t *testing.T) {
 	}
 }
 
-func TestLocalNamesWhatIsMissing(t *testing.T) {
+func TestNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := StartLocal(t.Context(), LocalOptions{Dir: shortDir(t), Bin: t.TempDir()})
+	_, err := Start(t.Context(), Options{Dir: shortDir(t), Bin: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "UMG_PG_BIN") || !strings.Contains(err.Error(), "DATABASE_URL") {
 		t.Fatalf("start without binaries: %v", err)
 	}
 }
 
-func TestLocalReportsAServerThatDies(t *testing.T) {
+func TestReportsAServerThatDies(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	l := startLocal(t, LocalOptions{Dir: dir, Durable: true})
-	mustExec(t, openLocal(t, l.DSN()), "create table kept as select generate_series(1, 3)")
+	l := start(t, Options{Dir: dir, Durable: true})
+	mustExec(t, open(t, l.DSN()), "create table kept as select generate_series(1, 3)")
 	if err := l.server.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-l.Exited(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Fatalf("Exited said %v", err)
 	}
-	stopLocal(t, l)
-	if n := rows(t, openLocal(t, startLocal(t, LocalOptions{Dir: dir}).DSN())); n != 3 {
+	stop(t, l)
+	if n := rows(t, open(t, start(t, Options{Dir: dir}).DSN())); n != 3 {
 		t.Fatalf("%d rows after a crash, want 3", n)
 	}
 }
@@ -254,7 +256,7 @@ func runHelper(t *testing.T, dir string) (*exec.Cmd, *bufio.Reader) {
 	return cmd, bufio.NewReader(out)
 }
 
-func TestLocalRecoversFromAKilledGateway(t *testing.T) {
+func TestRecoversFromAKilledGateway(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	cmd, out := runHelper(t, dir)
@@ -262,48 +264,48 @@ func TestLocalRecoversFromAKilledGateway(t *testing.T) {
 	if err != nil || !strings.HasPrefix(line, "host=") {
 		t.Fatalf("helper: %s, %v", line, err)
 	}
-	db := openLocal(t, strings.TrimSpace(line))
+	db := open(t, strings.TrimSpace(line))
 	mustExec(t, db, "create table kept as select generate_series(1, 7)")
 	h := home{dir: dir, cluster: filepath.Join(dir, clusterName)}
 	old, _ := h.readNote()
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	l := startLocal(t, LocalOptions{Dir: dir})
+	l := start(t, Options{Dir: dir})
 	if now, _ := h.readNote(); now.pid == old.pid {
 		t.Fatal("the old server was adopted, and no process would stop it")
 	}
-	if n := rows(t, openLocal(t, l.DSN())); n != 7 {
+	if n := rows(t, open(t, l.DSN())); n != 7 {
 		t.Fatalf("%d rows after the gateway was killed, want 7", n)
 	}
 }
 
-func TestLocalStopsAnOrphanThatServesOn(t *testing.T) {
+func TestStopsAnOrphanThatServesOn(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	l := startLocal(t, LocalOptions{Dir: dir})
-	mustExec(t, openLocal(t, l.DSN()), "create table kept as select generate_series(1, 2)")
+	l := start(t, Options{Dir: dir})
+	mustExec(t, open(t, l.DSN()), "create table kept as select generate_series(1, 2)")
 	if err := syscall.Flock(int(l.held.Fd()), syscall.LOCK_UN); err != nil {
 		t.Fatal(err)
 	}
 	// It is now as if the gateway were gone where the kernel does not tell the server.
-	again := startLocal(t, LocalOptions{Dir: dir})
+	again := start(t, Options{Dir: dir})
 	<-l.server.done
-	if n := rows(t, openLocal(t, again.DSN())); n != 2 {
+	if n := rows(t, open(t, again.DSN())); n != 2 {
 		t.Fatalf("%d rows, want 2", n)
 	}
 }
 
-func TestLocalSeesThroughAReusedProcessNumber(t *testing.T) {
+func TestSeesThroughAReusedProcessNumber(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	l := startLocal(t, LocalOptions{Dir: dir})
+	l := start(t, Options{Dir: dir})
 	h := home{dir: dir, cluster: filepath.Join(dir, clusterName)}
 	note, err := os.ReadFile(filepath.Join(h.cluster, "postmaster.pid"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopLocal(t, l)
+	stop(t, l)
 
 	info, err := os.Stat(h.cluster)
 	if err != nil {
@@ -329,13 +331,13 @@ func TestLocalSeesThroughAReusedProcessNumber(t *testing.T) {
 	if err := os.Chown(path, int(owner.Uid), int(owner.Gid)); err != nil {
 		t.Fatal(err)
 	}
-	openLocal(t, startLocal(t, LocalOptions{Dir: dir}).DSN())
+	open(t, start(t, Options{Dir: dir}).DSN())
 	if err := stranger.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Fatalf("the stranger was hurt: %v", err)
 	}
 }
 
-func TestLocalRecoversFromAnInterruptedFirstStart(t *testing.T) {
+func TestRecoversFromAnInterruptedFirstStart(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	cmd, _ := runHelper(t, dir)
@@ -356,43 +358,43 @@ func TestLocalRecoversFromAnInterruptedFirstStart(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, clusterName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("a half-made cluster is in its place: %v", err)
 	}
-	l := startLocal(t, LocalOptions{Dir: dir})
-	mustExec(t, openLocal(t, l.DSN()), "create table kept (id int)")
-	stopLocal(t, l)
-	startLocal(t, LocalOptions{Dir: dir})
+	l := start(t, Options{Dir: dir})
+	mustExec(t, open(t, l.DSN()), "create table kept (id int)")
+	stop(t, l)
+	start(t, Options{Dir: dir})
 	if left, _ := filepath.Glob(filepath.Join(dir, freshPrefix+"*")); len(left) > 0 {
 		t.Fatalf("left behind: %v", left)
 	}
 }
 
-func TestLocalServesFromAPathTooLongForASocket(t *testing.T) {
+func TestServesFromAPathTooLongForASocket(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(openDir(t), strings.Repeat("long", 30), "it's a folder")
-	l := startLocal(t, LocalOptions{Dir: dir})
-	openLocal(t, l.DSN())
-	stopLocal(t, l)
+	l := start(t, Options{Dir: dir})
+	open(t, l.DSN())
+	stop(t, l)
 	if _, err := os.Stat(l.socket); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("the socket's folder stays behind: %v", err)
 	}
 }
 
-func TestLocalSaysWhyRootCannotUseAClosedFolder(t *testing.T) {
+func TestSaysWhyRootCannotUseAClosedFolder(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		return // only root changes to another user
 	}
 	closed := shortDir(t)
-	_, err := StartLocal(t.Context(), LocalOptions{Dir: filepath.Join(closed, "data")})
+	_, err := Start(t.Context(), Options{Dir: filepath.Join(closed, "data")})
 	if err == nil || !strings.Contains(err.Error(), "may not enter "+closed) {
 		t.Fatalf("start below a closed folder: %v", err)
 	}
 }
 
-func TestLocalStartEndsWithItsContext(t *testing.T) {
+func TestStartEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := StartLocal(ctx, LocalOptions{Dir: shortDir(t)}); !errors.Is(err, context.Canceled) {
+	if _, err := Start(ctx, Options{Dir: shortDir(t)}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("start with an ended context: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package postgres
+package local
 
 import (
 	"bytes"
@@ -147,7 +147,7 @@ func acceptsConnections(ctx context.Context, socket string) bool {
 	if socket == "" {
 		return false
 	}
-	db, err := Open(ctx, localDSN(socket, "postgres"), Options{Connections: 1, ConnectMax: time.Second})
+	db, err := connect(ctx, socketDSN(socket, "postgres"), time.Second)
 	if err != nil {
 		return false
 	}

@@ -1,8 +1,11 @@
-package postgres
+// Package local runs a PostgreSQL server of this machine as a child process: it finds the binaries, makes the data folder, starts the
+// server, recovers from interrupted starts and stops it.
+package local
 
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/lib/pq"
 )
 
 // Limits of the local cluster.
@@ -51,17 +56,17 @@ var testSettings = []string{
 	"min_wal_size=32MB", "max_wal_size=128MB", // Many such clusters run at once on small disks.
 }
 
-// LocalOptions are the folders and the durability of a cluster.
-type LocalOptions struct {
+// Options are the folders and the durability of a cluster.
+type Options struct {
 	Dir     string    // Dir is the data folder. The cluster is a folder inside it.
-	Bin     string    // Bin is the folder with initdb and postgres; StartLocal searches for it when empty.
+	Bin     string    // Bin is the folder with initdb and postgres; Start searches for it when empty.
 	Durable bool      // Durable is false only for clusters of tests.
 	Log     io.Writer // Log receives the server's log; nil means a file in Dir.
 }
 
-// Local is a PostgreSQL server that this process owns. It can be reached by its Unix socket only, in a folder that
+// Server is a PostgreSQL server that this process owns. It can be reached by its Unix socket only, in a folder that
 // only its owner may enter, and it ends with this process.
-type Local struct {
+type Server struct {
 	dsn      string
 	socket   string
 	server   *child
@@ -73,10 +78,10 @@ type Local struct {
 	exited   chan error
 }
 
-// StartLocal starts the cluster in o.Dir, making it first when there is none. The folder is never touched when it was
+// Start starts the cluster in o.Dir, making it first when there is none. The folder is never touched when it was
 // made by another major version or belongs to another gateway. A start that was interrupted at any point, by a kill
 // or a power loss, is repaired by the next one.
-func StartLocal(ctx context.Context, o LocalOptions) (*Local, error) {
+func Start(ctx context.Context, o Options) (*Server, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: data folder: %w", err)
@@ -97,15 +102,15 @@ func StartLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := startLocked(ctx, h, bin, o)
+	s, err := startLocked(ctx, h, bin, o)
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
-	l.held = held
-	return l, nil
+	s.held = held
+	return s, nil
 }
 
-func startLocked(ctx context.Context, h home, bin binaries, o LocalOptions) (*Local, error) {
+func startLocked(ctx context.Context, h home, bin binaries, o Options) (*Server, error) {
 	if err := h.initialise(ctx, bin, o.Durable); err != nil {
 		return nil, err
 	}
@@ -123,77 +128,77 @@ func startLocked(ctx context.Context, h home, bin binaries, o LocalOptions) (*Lo
 	if err != nil {
 		return nil, err
 	}
-	l := &Local{socket: socket, log: closer, stopping: make(chan struct{}), exited: make(chan error, 1)}
-	l.dsn = localDSN(socket, "umg")
+	s := &Server{socket: socket, log: closer, stopping: make(chan struct{}), exited: make(chan error, 1)}
+	s.dsn = socketDSN(socket, "umg")
 	for try := 1; ; try++ {
 		began := h.logSize()
-		l.server, err = startChild(h.serverCommand(bin, socket, o.Durable, log))
+		s.server, err = startChild(h.serverCommand(bin, socket, o.Durable, log))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("postgres: start %s: %w", bin.dir, err), closer.Close())
 		}
-		err = l.awaitReady(ctx)
+		err = s.awaitReady(ctx)
 		if err == nil {
 			break
 		}
-		err = errors.Join(fmt.Errorf("%w%s", err, h.startFailure(began)), l.end(killWait))
+		err = errors.Join(fmt.Errorf("%w%s", err, h.startFailure(began)), s.end(killWait))
 		if try == startTriesMax || ctx.Err() != nil {
 			return nil, errors.Join(err, closer.Close())
 		}
 		time.Sleep(startTryEvery)
 	}
-	l.server.watch(l.stopping, l.exited, func(err error) error {
+	s.server.watch(s.stopping, s.exited, func(err error) error {
 		return fmt.Errorf("postgres: the local server ended by itself: %w%s", cmp.Or(err, errors.New("without an error")),
 			h.lastLogLine(h.logFrom(0)))
 	})
-	return l, nil
+	return s, nil
 }
 
 // DSN is the address of the gateway's database in the cluster.
-func (l *Local) DSN() string { return l.dsn }
+func (s *Server) DSN() string { return s.dsn }
 
 // Exited delivers the reason when the server ends although Stop was not called. It is closed when the server has
 // ended in either way.
-func (l *Local) Exited() <-chan error { return l.exited }
+func (s *Server) Exited() <-chan error { return s.exited }
 
 // Stop asks the server to end its sessions and shut down cleanly. When ctx ends first the server is stopped hard, which
 // loses nothing and makes the next start replay the log. A second call returns what the first did.
-func (l *Local) Stop(ctx context.Context) error {
-	l.stop.Do(func() { l.stopErr = l.shutDown(ctx) })
-	return l.stopErr
+func (s *Server) Stop(ctx context.Context) error {
+	s.stop.Do(func() { s.stopErr = s.shutDown(ctx) })
+	return s.stopErr
 }
 
-func (l *Local) shutDown(ctx context.Context) error {
-	close(l.stopping)
-	err := l.signalAndWait(ctx, syscall.SIGINT)
+func (s *Server) shutDown(ctx context.Context) error {
+	close(s.stopping)
+	err := s.signalAndWait(ctx, syscall.SIGINT)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("postgres: stop: %w", err), l.end(killWait))
+		err = errors.Join(fmt.Errorf("postgres: stop: %w", err), s.end(killWait))
 	}
-	if !strings.HasPrefix(l.socket, filepath.Dir(l.held.Name())) {
-		_ = os.RemoveAll(l.socket)
+	if !strings.HasPrefix(s.socket, filepath.Dir(s.held.Name())) {
+		_ = os.RemoveAll(s.socket)
 	}
-	return errors.Join(err, l.log.Close(), l.held.Close())
+	return errors.Join(err, s.log.Close(), s.held.Close())
 }
 
 // end stops the server at once and ends its sessions.
-func (l *Local) end(wait time.Duration) error {
+func (s *Server) end(wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	if l.signalAndWait(ctx, syscall.SIGQUIT) == nil {
+	if s.signalAndWait(ctx, syscall.SIGQUIT) == nil {
 		return nil
 	}
-	if err := l.server.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := s.server.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("postgres: kill: %w", err)
 	}
-	<-l.server.done
+	<-s.server.done
 	return nil
 }
 
-func (l *Local) signalAndWait(ctx context.Context, s os.Signal) error {
-	if err := l.server.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+func (s *Server) signalAndWait(ctx context.Context, sig os.Signal) error {
+	if err := s.server.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	select {
-	case <-l.server.done:
+	case <-s.server.done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -201,17 +206,17 @@ func (l *Local) signalAndWait(ctx context.Context, s os.Signal) error {
 }
 
 // awaitReady returns when the server answers and its database exists.
-func (l *Local) awaitReady(ctx context.Context) error {
+func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyMax)
 	defer cancel()
 	for {
-		err := ensureDatabase(ctx, l.socket)
+		err := ensureDatabase(ctx, s.socket)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-l.server.done:
-			return fmt.Errorf("postgres: the local server does not start: %w", cmp.Or(l.server.err, err))
+		case <-s.server.done:
+			return fmt.Errorf("postgres: the local server does not start: %w", cmp.Or(s.server.err, err))
 		case <-ctx.Done():
 			return fmt.Errorf("postgres: the local server is not ready: %w", errors.Join(ctx.Err(), err))
 		case <-time.After(readyEvery):
@@ -220,20 +225,44 @@ func (l *Local) awaitReady(ctx context.Context) error {
 }
 
 func ensureDatabase(ctx context.Context, socket string) error {
-	db, err := Open(ctx, localDSN(socket, "postgres"), Options{StatementMax: -1, Connections: 1})
+	db, err := connect(ctx, socketDSN(socket, "postgres"), readyMax)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
 	var exists bool
-	if err := db.GetContext(ctx, &exists, "select exists (select from pg_database where datname = 'umg')"); err != nil || exists {
+	err = db.QueryRowContext(ctx, "select exists (select from pg_database where datname = 'umg')").Scan(&exists)
+	if err != nil || exists {
 		return err
 	}
 	_, err = db.ExecContext(ctx, "create database umg")
 	return err
 }
 
-func localDSN(socket, database string) string {
+// connect returns a pool of one connection, which works after connectMax at most.
+func connect(ctx context.Context, dsn string, connectMax time.Duration) (*sql.DB, error) {
+	cfg, err := pq.NewConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = connectMax
+	}
+	connector, err := pq.NewConnectorConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1)
+	ctx, cancel := context.WithTimeout(ctx, connectMax)
+	defer cancel()
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func socketDSN(socket, database string) string {
 	quoted := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(socket)
 	return "host='" + quoted + "' port=5432 user=umg password=none dbname=" + database + " sslmode=disable"
 }

@@ -1,4 +1,4 @@
-package postgres
+package local
 
 import (
 	"os/exec"
