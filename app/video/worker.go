@@ -243,14 +243,18 @@ func (p *dispatcher) collect(r result) {
 	p.startQueued()
 }
 
-// flush writes down when to look again at the jobs that have nothing new. What the store does not take is lost with
-// little harm: the claims end by themselves.
+// flush writes down when to look again at the jobs that have nothing new. What the store cannot take now is written with
+// the next results, while the claims last. Otherwise no worker would look at these jobs until their claims end.
 func (p *dispatcher) flush(ctx context.Context) error {
+	now := p.s.now()
+	p.finished = slices.DeleteFunc(p.finished, func(f postponed) bool { return !f.row.ClaimedUntil.After(now) })
 	if len(p.finished) == 0 {
 		return nil
 	}
-	err := postpone(ctx, p.s.db, p.s.now(), p.finished)
-	p.finished = p.finished[:0]
+	err := postpone(ctx, p.s.db, now, p.finished)
+	if !isStore(err) {
+		p.finished = p.finished[:0]
+	}
 	return err
 }
 

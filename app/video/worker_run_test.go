@@ -73,6 +73,35 @@ func TestAProviderThatHangsDoesNotStopTheOthers(t *testing.T) {
 	b.books()
 }
 
+func TestALookIsNotLostWhenTheStoreDoesNotTakeItAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, quick)
+	id := b.sent("test/tasks", simulate("render=hold", "goes on"))
+	// The store cancels the first statement that gives a claimed job back. The sequence counts although the statement fails.
+	_, err := b.db.ExecContext(t.Context(), `
+		create sequence returns_tried;
+		create function cancel_first_return() returns trigger language plpgsql as $$
+		begin
+			if nextval('returns_tried') = 1 then
+				raise exception 'too slow' using errcode = 'query_canceled';
+			end if;
+			return new;
+		end $$;
+		create trigger cancel_first_return before update on video_jobs for each row
+			when (new.state = 'in_progress' and old.state = 'in_progress' and new.claimed_until < old.claimed_until)
+			execute function cancel_first_return();`)
+	b.must(err)
+	b.running(b.service)
+	eventually(t, "a look was not written down", func() bool {
+		var tried bool
+		b.must(b.db.GetContext(t.Context(), &tried, `select is_called from returns_tried`))
+		return tried
+	})
+	b.control("POST", "finish", "")
+	eventually(t, "the job is completed before its claim ends", func() bool { return b.row(id).State == Completed })
+	b.paid(price)
+}
+
 func TestACallbackOnlyMakesAJobDue(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.Waits.PollMin, o.Waits.PollMax = time.Hour, time.Hour })
