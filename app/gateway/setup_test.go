@@ -44,7 +44,10 @@ providers:
   - {id: refusing, name: Refusing, base_url: "http://127.0.0.1:1/v1", credential: "${SECRET}"}
   - {id: nameless, name: Nameless, base_url: "http://does-not-exist.invalid/v1", credential: "${SECRET}"}
   - {id: lasting, name: Lasting, base_url: "${SIM}/lasting/v1", credential: "${SECRET}", after_cancel: continues, timeouts: {first_byte: 10s, idle: 10s, total: 60s}}
+  - {id: stating, name: Stating, base_url: "${SIM}/stating/v1", credential: "${SECRET}", usage: openrouter, provider_cost: price}
 models:
+  - {id: test/stated, ROUTES [{provider: stating, model: up-stated, style: chat,
+     cost: {rates: {input_tokens: 2 per 1M, cache_read_tokens: 0.2 per 1M, output_tokens: 10 per 1M}}}]}
   - {id: test/lasting, ROUTES [{provider: lasting, model: up-lasting, style: chat}]}
   - {id: test/tiers, name: Test, owner: test, kind: text, capabilities: [text], input: [text], output: [text], context_tokens: 1048576, max_output_tokens: 4096,
      rates: {input_tokens: 1.25 per 1M, cache_read_tokens: 0.125 per 1M, output_tokens: 10 per 1M},
