@@ -319,6 +319,16 @@ func TestALimitOfAContainerIsRead(t *testing.T) {
 }
 
 // The runtime's own figures: the live heap is most of what is held, and goroutines that must queue for a processor are late.
+// TestTheHeapFloorIsASmallShareOfALimit bounds it, since it counts against the limit although it takes no memory.
+func TestTheHeapFloorIsASmallShareOfALimit(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int64]int{0: 32 << 20, 8 << 30: 32 << 20, 512 << 20: 32 << 20, 64 << 20: 4 << 20} {
+		if got := len(HeapFloor(limit)); got != want {
+			t.Errorf("under a limit of %d bytes the floor has %d, want %d", limit, got, want)
+		}
+	}
+}
+
 func TestAReadingSeesMemoryAndQueues(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
 	p := newProbe()
 	first := p.read()

@@ -16,6 +16,9 @@ const (
 	callsMax        = 16 << 10
 	// The collector's limit is so many thousandths of a container's memory; the rest is memory that it does not count.
 	softMille = 900
+
+	heapFloorBytes  = 32 << 20
+	heapFloorShares = 16 // Under a limit, the floor is at most one of so many shares of it.
 )
 
 // The files in which the kernel has the memory limit of a container.
@@ -37,6 +40,15 @@ func LimitMemory(wanted int64) int64 {
 		return soft
 	}
 	return 0
+}
+
+// HeapFloor returns memory that counts as live and is never written, so it takes no room. While the caller keeps it, a gateway with a
+// small heap collects garbage after each 32 MiB and more of new memory, and not after each 8 MiB. The limit is that of LimitMemory.
+func HeapFloor(limit int64) []byte {
+	if limit > 0 {
+		return make([]byte, min(heapFloorBytes, limit/heapFloorShares))
+	}
+	return make([]byte, heapFloorBytes)
 }
 
 // container is the limit in the first readable file; zero where there is none.

@@ -177,10 +177,25 @@ func sumOf(value []byte, number func(element []byte) int64) (sum int64) {
 
 // callBytes counts the text that the model wrote for a tool call: the name of the tool, and its arguments or its input.
 func callBytes(call []byte) (n int64) {
-	for _, kind := range [...]string{"function", "custom"} {
-		inner := rawjson.Get(call, kind)
-		for _, member := range [...]string{"name", "arguments", "input"} {
-			n += memberBytes(inner, member)
+	o := rawjson.OpenObject(call, 0)
+	for o.Next() {
+		switch string(o.Key.Of(call)) {
+		case "function", "custom":
+			n += calledBytes(o.Value.Of(call))
+		}
+	}
+	return n
+}
+
+// calledBytes counts the text in the part of a tool call that says what is called.
+func calledBytes(called []byte) (n int64) {
+	o := rawjson.OpenObject(called, 0)
+	for o.Next() {
+		switch string(o.Key.Of(called)) {
+		case "name", "arguments", "input":
+			if value := o.Value.Of(called); !rawjson.IsEmpty(value) {
+				n += rawjson.TextBytes(value)
+			}
 		}
 	}
 	return n

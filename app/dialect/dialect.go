@@ -125,13 +125,12 @@ type Head struct {
 	// Opaque is the number of documents, audio and video. Their bytes do not bound their tokens.
 	Opaque int64
 
-	// Allowed has the maxima of the extras that are allowed.
-	Allowed
-
 	text textSize
 	bad  *app.Error
-	// allowed are the extras with which the head was read.
+	// allowed are the extras with which the head was read, and uses is what those of them can cause that the request asks for; nil for
+	// nothing.
 	allowed llm.ExtraSet
+	uses    *Allowed
 	// refusal is the extra for which the request is refused; nil for none.
 	refusal *refusal
 	// extras are the parts of the request that the gateway does not send to a provider; nil for none.

@@ -207,7 +207,7 @@ func holdsTheTable(t *testing.T, style llm.Style, allowed llm.ExtraSet, body []b
 		t.Fatalf("%s: %s became %s, which has %v dropped", style, body, after, h.Extras())
 	}
 	again, err := d.PeekAllowing(after, allowed)
-	if err != nil || again.Changed() || again.FeesMost != h.FeesMost || again.Terms != h.Terms {
+	if err != nil || again.Changed() || *again.Allowed() != *h.Allowed() {
 		t.Fatalf("%s: %s became %s, of which %v would be dropped, %v", style, body, after, again.Extras(), err)
 	}
 }
@@ -331,8 +331,9 @@ func TestAllowedExtrasGoUpstreamBounded(t *testing.T) {
 		if got != c.want || !slices.Equal(h.Extras(), c.dropped) {
 			t.Errorf("%s\n got %s\nwant %s\ndropped %q", c.body, got, c.want, h.Extras())
 		}
-		if h.FeesMost != fees || h.Rereads != c.rereads || h.Terms != c.terms || h.WritesForHour != c.hour || h.RunsTools() != (len(c.fees) > 0) {
-			t.Errorf("%s: at most %v, %d readings, on terms %q, for an hour %t", c.body, h.FeesMost, h.Rereads, h.Terms, h.WritesForHour)
+		a := h.Allowed()
+		if a.FeesMost != fees || a.Rereads != c.rereads || a.Terms != c.terms || a.WritesForHour != c.hour || a.RunsTools() != (len(c.fees) > 0) {
+			t.Errorf("%s: at most %v, %d readings, on terms %q, for an hour %t", c.body, a.FeesMost, a.Rereads, a.Terms, a.WritesForHour)
 		}
 	}
 }

@@ -374,10 +374,12 @@ func (h *Head) noteExtras(w *extraScan) {
 }
 
 // HasExtras reports whether the request asks for an extra, allowed or not.
-func (h *Head) HasExtras() bool { return h.extras != nil || h.refusal != nil || !h.used.IsEmpty() }
+func (h *Head) HasExtras() bool {
+	return h.extras != nil || h.refusal != nil || !h.Allowed().used.IsEmpty()
+}
 
 // UsesExtras reports whether the request asks for an extra that is allowed.
-func (h *Head) UsesExtras() bool { return !h.used.IsEmpty() }
+func (h *Head) UsesExtras() bool { return !h.Allowed().used.IsEmpty() }
 
 // Allows reports whether the head was read with these extras allowed.
 func (h *Head) Allows(extras llm.ExtraSet) bool { return h.allowed == extras }

@@ -112,12 +112,24 @@ type Allowed struct {
 	used llm.ExtraSet
 }
 
+// nothingAllowed is what a request without extras can cause. It is never changed.
+var nothingAllowed Allowed
+
+// Allowed is what the allowed extras of the request can cause. The caller must not change it.
+func (h *Head) Allowed() *Allowed {
+	if h.uses == nil {
+		return &nothingAllowed
+	}
+	return h.uses
+}
+
 // noteUses takes over the allowed extras of a scan.
 func (h *Head) noteUses(w *extraScan) {
 	if len(w.used) == 0 {
 		return
 	}
-	a := &h.Allowed
+	a := &Allowed{}
+	h.uses = a
 	var tokensMost int64
 	for i := range w.used {
 		one := &w.used[i]

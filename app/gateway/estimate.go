@@ -99,12 +99,12 @@ func (e *estimate) boundInput(head *dialect.Head, m *catalog.Model) {
 		e.inputBelieved = min(e.inputBelieved, limit*boundSlackTenths/10+boundSlackTokens)
 	}
 	// Tools that the provider runs make it read the prompt again.
-	e.inputBelieved = min(head.PromptMost(e.inputBelieved, m.ContextTokens)*max(1, e.choices), countMax)
+	e.inputBelieved = min(head.Allowed().PromptMost(e.inputBelieved, m.ContextTokens)*max(1, e.choices), countMax)
 	e.input = inputMost(head, m)
 	if head.Documents > 0 { // Their length is unknown, but bounded by the context of the model.
 		e.input = max(e.input, m.ContextTokens)
 	}
-	e.input = min(head.PromptMost(e.input, m.ContextTokens), e.inputBelieved)
+	e.input = min(head.Allowed().PromptMost(e.input, m.ContextTokens), e.inputBelieved)
 	e.inputLikely = min(head.TextTokens+head.MediaTokens+head.Images*imageTokens+1, e.input)
 	e.inputLeast = min(head.TextTokens/likelyPerLeast, e.inputLikely)
 }

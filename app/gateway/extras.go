@@ -15,11 +15,11 @@ type requestedExtras struct {
 	terms meter.Terms
 }
 
-// extrasOf returns the extras of a request that go to the provider. Their input is a part of the prompt, which Head.PromptMost bounds.
+// extrasOf returns the extras of a request that go to the provider. Their input is a part of the prompt, which Allowed.PromptMost bounds.
 func extrasOf(head *dialect.Head) requestedExtras {
-	r := requestedExtras{fees: head.FeesMost, terms: head.Terms}
+	r := requestedExtras{fees: head.Allowed().FeesMost, terms: head.Allowed().Terms}
 	r.fees[meter.InputTokens] = 0
-	if head.WritesForHour {
+	if head.Allowed().WritesForHour {
 		r.inputs = []meter.Meter{meter.CacheWriteHourTokens}
 	}
 	return r

@@ -43,12 +43,12 @@ type QuoteFee struct {
 
 // quotedFees lists the fees that the tools of a request may cause.
 func quotedFees(head *dialect.Head, card *billing.RateCard, at time.Time) (fees []QuoteFee) {
-	if !head.RunsTools() {
+	if !head.Allowed().RunsTools() {
 		return nil
 	}
-	terms := head.Terms
+	terms := head.Allowed().Terms
 	terms.At = at
-	for _, line := range card.Lines(head.FeesMost, terms) {
+	for _, line := range card.Lines(head.Allowed().FeesMost, terms) {
 		if line.Meter.Info().Side == meter.SideFee {
 			fees = append(fees, QuoteFee{Meter: line.Meter, Price: line.Rate, Count: line.Quantity, Most: line.Amount})
 		}
@@ -92,6 +92,6 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 		Model: p.model.ID, RateCardID: p.model.RateCard.ID, InputEstimate: e.inputLikely, InputMost: max(e.input, f.input),
 		OutputMost: max(e.output, f.output), Choices: e.choices, Least: least, Most: max(e.most, f.most), Reserve: max(e.want, f.want),
 		LeastReserve: e.min, Available: available, Funded: available >= e.min, Dropped: p.plan.picked.dropped(),
-		Fees: quotedFees(&p.head, p.funding.card, p.started), ToolInputMost: p.head.FeesMost[meter.InputTokens],
+		Fees: quotedFees(&p.head, p.funding.card, p.started), ToolInputMost: p.head.Allowed().FeesMost[meter.InputTokens],
 	}, nil
 }

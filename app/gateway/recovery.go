@@ -58,7 +58,7 @@ func (p *pipeline) startRecovery() []byte {
 	size, budget := int64(len(p.request.Body)), p.gateway.o.Kept
 	memory := memoryReservation{budget: budget}
 	switch {
-	case p.head.RunsTools(): // The other route would run the tools again, and both have fees.
+	case p.head.Allowed().RunsTools(): // The other route would run the tools again, and both have fees.
 		return nil
 	case !p.head.Stream || p.head.Choices != 1 || p.model.OnCut != catalog.CutRecover || !p.plan.hasMore() && !p.mayResumeElsewhere():
 		return nil

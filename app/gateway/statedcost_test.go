@@ -45,7 +45,7 @@ func TestTheCostThatAProviderStatesIsThePrice(t *testing.T) {
 			must(t, err)
 			u := b.record()
 			if r.Cost != c.want || u.Cost != c.want || r.Reason != billing.ReasonCompleted || strings.Contains(u.Flags, billing.FlagProviderPrice) != c.stated {
-				t.Errorf("%s, stream %v: cost %s, want %s, record %+v\n%s", name, stream, r.Cost, c.want, u, said)
+				t.Errorf("%s, stream %v: cost %s, want %s, record %+v\n%s", name, stream, r.Cost, c.want, u, said.text())
 			}
 			// What the operator pays is by the cost card in any case: 20 × $2 and 4 × $10 per 1M.
 			if u.UpstreamCost == nil || *u.UpstreamCost != 80_000 || u.CostCardID == "" {

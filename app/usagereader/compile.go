@@ -76,6 +76,8 @@ type compiler struct {
 	root    *node
 	numbers int
 	words   int
+	// marks are texts of which each document has one that has any of the places.
+	marks []string
 }
 
 // compile checks a layout and prepares it for reading.
@@ -175,14 +177,14 @@ func (e *layoutEntry) compileAnswer(l *layout, f *file) error {
 		if err != nil {
 			return fmt.Errorf("answer.%s: %w", target, err)
 		}
-		l.answerMeters = append(l.answerMeters, meterRule{m, r})
+		l.answer.meters = append(l.answer.meters, meterRule{m, r})
 	}
 	for _, path := range e.NotInUsage {
 		slot, err := c.slot(path, 0)
 		if err != nil {
 			return err
 		}
-		l.answerUnpriced = append(l.answerUnpriced, slot)
+		l.answer.unpriced = append(l.answer.unpriced, slot)
 	}
 	for _, path := range e.Holders {
 		n, err := c.memberAt(path)
@@ -195,7 +197,10 @@ func (e *layoutEntry) compileAnswer(l *layout, f *file) error {
 	if err != nil {
 		return err
 	}
-	l.answerTerms, l.answer, l.answerSlots = terms, c.root, c.numbers
+	l.answer.terms, l.answer.places, l.answer.slots = terms, c.root, c.numbers
+	for _, mark := range c.marks {
+		l.answer.marks = append(l.answer.marks, []byte(mark))
+	}
 	return c.finish()
 }
 
@@ -285,7 +290,7 @@ func (c *compiler) rule(items []string, shift int) (rule, error) {
 func (c *compiler) slot(path string, shift int) (int, error) { return c.placeSlot(path, shift, false) }
 
 func (c *compiler) placeSlot(path string, shift int, distinct bool) (int, error) {
-	n, b, err := c.root.place(path)
+	n, b, err := c.place(path)
 	if err != nil {
 		return 0, err
 	}
@@ -304,9 +309,22 @@ func (c *compiler) placeSlot(path string, shift int, distinct bool) (int, error)
 	return n.number, nil
 }
 
+// place adds the place of a path, and its mark.
+func (c *compiler) place(path string) (*node, *branch, error) {
+	n, b, err := c.root.place(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	mark, err := markOf(path)
+	if err == nil && !slices.Contains(c.marks, mark) {
+		c.marks = append(c.marks, mark)
+	}
+	return n, b, err
+}
+
 // memberAt returns the place of a path that ends with a member.
 func (c *compiler) memberAt(path string) (*node, error) {
-	n, b, err := c.root.place(path)
+	n, b, err := c.place(path)
 	if err == nil && b != nil {
 		err = fmt.Errorf("%q is not the path of a member", path)
 	}

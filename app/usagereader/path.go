@@ -186,6 +186,34 @@ func (n *node) place(path string) (*node, *branch, error) {
 	return n, nil, nil
 }
 
+// markOf returns a text that each document has in which the place of a path exists: a word that a filter asks for, or else the name of
+// the first member outside of an array.
+func markOf(path string) (string, error) {
+	segments, err := splitPath(path)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range segments {
+		if !s.isList {
+			return s.name, nil
+		}
+		conditions, err := parseFilter(s.filter)
+		if err != nil {
+			return "", err
+		}
+		for _, c := range conditions {
+			switch {
+			case c.orAbsent:
+			case c.ifPresent:
+				return c.path[0], nil
+			case len(c.words) == 1:
+				return c.words[0], nil
+			}
+		}
+	}
+	return segments[0].name, nil
+}
+
 // hashOf is a hash of a member's name that is quick and tells the names of one object apart.
 func hashOf[T string | []byte](name T) int {
 	if len(name) == 0 {

@@ -1,6 +1,7 @@
 package usagereader
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -39,11 +40,18 @@ type layout struct {
 	terms    []termRule
 	unpriced []int
 
-	answer         *node
-	answerSlots    int
-	answerMeters   []meterRule
-	answerTerms    []termRule
-	answerUnpriced []int
+	answer answerLayout
+}
+
+// answerLayout says what is read beside the usage object.
+type answerLayout struct {
+	places   *node
+	slots    int
+	meters   []meterRule
+	terms    []termRule
+	unpriced []int
+	// marks are texts of which each document has one that has any of the places.
+	marks [][]byte
 }
 
 var readers = mustParse()
@@ -101,7 +109,7 @@ func Meters(name string, style llm.Style) []meter.Meter {
 			all = append(all, one.meter)
 		}
 	}
-	for _, r := range slices.Concat(l.meters, l.answerMeters) {
+	for _, r := range slices.Concat(l.meters, l.answer.meters) {
 		all = append(all, r.meter)
 	}
 	slices.Sort(all)
@@ -198,25 +206,26 @@ func (l *layout) reasoningOutside(r *llm.Report, s *scan) bool {
 
 // ReadAnswer adds what stands beside the usage object to a report, as llm.UsageReader says.
 func (l *layout) ReadAnswer(r *llm.Report, document []byte) (hasUsage bool) {
-	if len(l.answer.members) == 0 {
+	// Most frames of a stream have nothing beside the usage object, which is seen faster than it is read.
+	if !slices.ContainsFunc(l.answer.marks, func(mark []byte) bool { return bytes.Contains(document, mark) }) {
 		return false
 	}
 	var s scan
-	s.start(document, l.answerSlots)
-	if s.object(0, l.answer) < 0 {
+	s.start(document, l.answer.slots)
+	if s.object(0, l.answer.places) < 0 {
 		return false
 	}
 	if hasUsage = len(s.usage) > 0 && s.usage[0] == '{'; hasUsage {
 		l.ReadUsage(r, s.usage)
 	}
-	for _, m := range l.answerMeters {
+	for _, m := range l.answer.meters {
 		if n, ok := s.eval(&m.rule); ok {
 			// Several frames of a stream repeat what earlier ones had.
 			r.Parts[m.meter] = max(r.Parts[m.meter], n)
 		}
 	}
-	r.Unread = r.Unread || s.hasPositive(l.answerUnpriced)
-	s.readTerms(r, l.answerTerms)
+	r.Unread = r.Unread || s.hasPositive(l.answer.unpriced)
+	s.readTerms(r, l.answer.terms)
 	return hasUsage
 }
 

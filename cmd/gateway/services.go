@@ -66,13 +66,16 @@ type serviceLayer struct {
 	content     *contentlog.Service
 	idempotency *idempotency.Service
 	prices      *notification.PriceChanges
+
+	heapFloor []byte // HeapFloor is kept until the process ends and never used.
 }
 
 // openServices opens the services in the order in which they need each other.
 func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.SecretLookup) (err error) {
+	memoryMax := admission.LimitMemory(g.cfg.MaxMemory << 20)
+	g.services.heapFloor = admission.HeapFloor(memoryMax)
 	g.services.admission = admission.New(admission.Options{
-		InFlightMax: g.cfg.MaxInFlight, MemoryMax: admission.LimitMemory(g.cfg.MaxMemory << 20), LateMax: g.cfg.MaxSchedulingDelay,
-		Cores: runtime.GOMAXPROCS(0),
+		InFlightMax: g.cfg.MaxInFlight, MemoryMax: memoryMax, LateMax: g.cfg.MaxSchedulingDelay, Cores: runtime.GOMAXPROCS(0),
 	})
 	g.openAccounts()
 	if err = g.openUpstreams(ctx, secrets); err != nil {
