@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"umg/app/apptest"
 	"umg/app/catalog"
@@ -27,8 +29,12 @@ func TestMain(m *testing.M) { apptest.VerifyNoLeaks(guests{m}) }
 // bed is what a bench stands on and what is dear to make: an upstream, and a database with a catalog that leads to it. One
 // test has it at a time, and leaves it to the next when all went well.
 type bed struct {
-	db       *sqlx.DB
-	dsn      string
+	db  *sqlx.DB
+	dsn string
+	// books is the same database, reached over the line. Its connections outlast a test, since each new one prepares the functions of
+	// the ledger anew.
+	books    *sqlx.DB
+	line     *line
 	upstream *httptest.Server
 	sim      *simulator.Simulator
 	catalog  *catalog.Catalog
@@ -81,6 +87,7 @@ func takeBed(t testing.TB, alphaWait string) *bed {
 		found = newBed(t, alphaWait)
 	}
 	found.answerWith(found.sim)
+	found.line.mend()
 	t.Cleanup(func() {
 		if t.Failed() {
 			return // the test may fail because of this
@@ -96,6 +103,7 @@ func newBed(t testing.TB, alphaWait string) *bed {
 	t.Helper()
 	l := &bed{db: pgtest.New(stay{t}), conns: &atomic.Int64{}, front: &atomic.Pointer[http.Handler]{}}
 	l.dsn = pgtest.DSN(t, l.db)
+	l.openLine(t)
 	l.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second})
 	l.upstream = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.front.Load()).ServeHTTP(w, r) }))
 	l.upstream.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -118,6 +126,18 @@ func newBed(t testing.TB, alphaWait string) *bed {
 	l.catalog, err = catalog.Open(ctx, l.db, catalog.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: l.lookup, Extras: extraRows})
 	must(t, err)
 	return l
+}
+
+// openLine opens the database over a line of its own.
+func (l *bed) openLine(t testing.TB) {
+	t.Helper()
+	connector, err := pq.NewConnector(l.dsn)
+	must(t, err)
+	l.line = &line{}
+	connector.Dialer(l.line)
+	l.books = sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	l.books.SetMaxIdleConns(8)
+	stay{t}.Cleanup(func() { _ = l.books.Close() })
 }
 
 // listenMutely accepts connections and leaves them alone.

@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,9 +14,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 
 	"umg/app"
 	"umg/app/apptest"
@@ -104,7 +100,6 @@ type bench struct {
 	options gateway.Options
 	ids     app.IDs
 	account string
-	line    *line
 }
 
 // setup is a bench with patient upstreams.
@@ -126,7 +121,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	b.control(http.MethodPost, "release", nil)
 	b.control(http.MethodDelete, "requests", nil)
 	b.conns.Store(0)
-	books := b.overLine()
+	books := b.books
 	b.ledger = apptest.NewLedger(books, time.Now)
 	b.reports = usage.NewReports(books, usage.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	b.manager = apptest.RunLeaseManager(t, books, b.replica)
@@ -164,19 +159,6 @@ func (b *bench) fresh(t *testing.T) *bench {
 	next.control(http.MethodDelete, "requests", nil)
 	next.open(startMoney)
 	return &next
-}
-
-// overLine is the test's database, reached over the line.
-func (b *bench) overLine() *sqlx.DB {
-	b.t.Helper()
-	connector, err := pq.NewConnector(b.dsn)
-	must(b.t, err)
-	b.line = &line{}
-	connector.Dialer(b.line)
-	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
-	db.SetMaxIdleConns(8)
-	b.t.Cleanup(func() { _ = db.Close() })
-	return db
 }
 
 // fault makes the upstream fail for all calls of a provider.
