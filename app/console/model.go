@@ -105,7 +105,13 @@ func (c *Console) addPast(p *page.Page, d *modelpages.Detail, id string) error {
 		return err
 	}
 	for _, one := range changes {
-		d.Changes = append(d.Changes, modelpages.Change{At: one.At, Field: one.Field, From: one.From, To: one.To, Gone: one.Gone})
+		change := modelpages.Change{At: one.At, Field: one.Field, From: one.From, To: one.To, Gone: one.Gone}
+		if strings.HasPrefix(one.Field, "conditions[") { // The history of prices says what the conditions are.
+			change = modelpages.Change{At: one.At, Field: "conditions"}
+		}
+		if n := len(d.Changes); n == 0 || change != d.Changes[n-1] {
+			d.Changes = append(d.Changes, change)
+		}
 	}
 	return nil
 }

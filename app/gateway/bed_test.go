@@ -31,8 +31,8 @@ func TestMain(m *testing.M) { apptest.VerifyNoLeaks(guests{m}) }
 type bed struct {
 	db  *sqlx.DB
 	dsn string
-	// books is the same database, reached over the line. Its connections outlast a test, since each new one prepares the functions of
-	// the ledger anew.
+	// books is the same database, reached over the line. Its connections outlast a test, since each new one has to prepare the functions
+	// of the ledger first.
 	books    *sqlx.DB
 	line     *line
 	upstream *httptest.Server

@@ -29,7 +29,7 @@ func TestSoManyAnswersAreReadOnAtOnce(t *testing.T) {
 		}
 	}
 	beyond := begin()
-	if beyond.watch.clientLeft(errClientGone) || context.Cause(beyond.ctx) != errClientGone { //nolint:errorlint // The cause is set as it is.
+	if beyond.watch.clientLeft(errClientGone) || context.Cause(beyond.ctx) != errClientGone {
 		t.Errorf("an answer beyond the limit is read on, cause %v", context.Cause(beyond.ctx))
 	}
 	first.watch.close()

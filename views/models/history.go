@@ -274,6 +274,8 @@ func (c Change) Text() string {
 		return "Came into the catalog"
 	case c.Field == "description":
 		return "Description reworded"
+	case c.Field == "conditions":
+		return "Other prices for some calls, as the price history shows"
 	}
 	c.From, c.To = changeValue(c.From), changeValue(c.To)
 	if strings.Contains(c.Field, "rates.") {

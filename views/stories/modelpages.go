@@ -218,7 +218,10 @@ func exampleCalc(m views.Model) *modelpages.Calculation {
 // exampleConditions are other prices of each kind.
 func exampleConditions() []views.PriceCondition {
 	return []views.PriceCondition{
-		{Calls: "Prompts over 200,000 tokens", Effect: "$5.00 input, $2.50 cached input, $15.00 output per 1M tokens"},
+		{
+			Calls:  "Prompts over 200,000 tokens",
+			Effect: "$5.00 input, $2.50 cached input, $6.25 cache writes, $10.00 cache writes for 1 hour, $15.00 output per 1M tokens",
+		},
 		{Calls: "Flex tier", Effect: "half price for tokens"},
 		{Calls: "01:00–04:00 and 06:00–10:00 UTC on working days, except 2026-10-01", Effect: "twice the price for tokens"},
 		{Calls: "After the first 1,000 web searches", Effect: "$8.00 per 1,000 web searches"},

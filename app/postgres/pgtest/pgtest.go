@@ -27,6 +27,7 @@ const (
 	startMax     = 2 * time.Minute
 	databaseMax  = time.Minute
 	poolMax      = 8
+	statementMax = 15 * time.Second // A statement waits for the other tests, which keep all cores busy.
 	fullPause    = time.Second
 	diskFull     = "53100" // Postgres: disk_full
 )
@@ -94,7 +95,7 @@ func New(t testing.TB) *sqlx.DB {
 	if err := create(ctx, s.admin, name); err != nil {
 		t.Fatalf("pgtest: create %s: %v", name, err)
 	}
-	db, err := postgres.Open(ctx, databaseDSN(s.local.DSN(), name), postgres.Options{Connections: poolMax})
+	db, err := postgres.Open(ctx, databaseDSN(s.local.DSN(), name), postgres.Options{Connections: poolMax, StatementMax: statementMax})
 	if err != nil {
 		t.Fatalf("pgtest: open %s: %v", name, err)
 	}
