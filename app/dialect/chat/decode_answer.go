@@ -110,6 +110,8 @@ func decodeContent(c *content) []llm.Part {
 		switch p := &c.parts[i]; {
 		case p.Type == "refusal":
 			parts = append(parts, llm.Part{Kind: llm.Refusal, Text: string(p.Refusal)})
+		case p.Type == "thinking":
+			parts = append(parts, llm.Part{Kind: llm.Reasoning, Text: string(p.Thinking)})
 		case p.Text != nil:
 			parts = append(parts, llm.Part{Kind: llm.Text, Text: string(*p.Text)})
 		}

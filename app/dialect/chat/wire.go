@@ -83,6 +83,7 @@ type part struct {
 	InputAudio *inputAudio    `json:"input_audio,omitzero"`
 	File       *file          `json:"file,omitzero"`
 	Refusal    str            `json:"refusal,omitzero"`
+	Thinking   thinking       `json:"thinking,omitzero"`
 	Unknown    jsontext.Value `json:",embed"`
 }
 
@@ -222,6 +223,26 @@ func (c *content) MarshalJSONTo(e *jsontext.Encoder) error {
 		return json.MarshalEncode(e, c.parts)
 	}
 	return e.WriteToken(jsontext.String(c.text))
+}
+
+// thinking is the text of thoughts, which Mistral sends as a list of parts within a part of the content.
+type thinking string
+
+// UnmarshalJSONFrom takes a string or the texts of a list, and nothing from the rest.
+func (t *thinking) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != '[' {
+		return (*str)(t).UnmarshalJSONFrom(d)
+	}
+	var parts []struct {
+		Text str `json:"text"`
+	}
+	if err := json.UnmarshalDecode(d, &parts); err != nil {
+		return err
+	}
+	for i := range parts {
+		*t += thinking(parts[i].Text)
+	}
+	return nil
 }
 
 // str is a string where other things may stand: upstreams and histories have null, and worse.
