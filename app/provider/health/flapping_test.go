@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -154,7 +155,7 @@ func TestAFlappingRouteIsUsedSoonAfterItRecoversAndSeldomAskedWhileItIsDown(t *t
 	t.Parallel()
 	for _, seconds := range []int{1, 2, 5, 10, 20, 30, 60, 120, 300, 600} {
 		half := time.Duration(seconds) * time.Second / 2
-		for _, every := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second} {
+		for _, every := range slices.Concat(quickest, []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second}) {
 			for _, fails := range []time.Duration{time.Millisecond, 20 * time.Millisecond} {
 				o := outage{
 					down: half, up: half, callsEvery: every, failsAfter: fails,
@@ -169,7 +170,7 @@ func TestAFlappingRouteIsUsedSoonAfterItRecoversAndSeldomAskedWhileItIsDown(t *t
 func TestARouteThatWasDownForLongIsUsedSoonAfterItRecovers(t *testing.T) {
 	t.Parallel()
 	for _, down := range []time.Duration{41 * time.Second, 53 * time.Second, outageShort, 2 * time.Minute, 10 * time.Minute} {
-		for _, every := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second} {
+		for _, every := range slices.Concat(quickest, []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second}) {
 			for _, answers := range []time.Duration{contentAfter, 20 * time.Second} {
 				o := outage{
 					down: down, up: 3 * time.Minute, callsEvery: every, failsAfter: 10 * time.Millisecond,
