@@ -19,6 +19,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/gateway"
 	"umg/app/llm"
+	"umg/app/meter"
 	"umg/app/provider/quirk"
 	"umg/app/usagereader"
 )
@@ -79,8 +80,8 @@ func (p *strictProvider) take() []members {
 	return sent
 }
 
-// quirkBench has one provider for each reader of usage with quirks, and "plain" without a reader. Each has a model that may reason, and one
-// that always does.
+// quirkBench has one provider for each reader of usage with quirks, and two without a reader: "plain", and "unnamed" at the address of Mistral.
+// Each has a model that may reason, and one that always does.
 type quirkBench struct {
 	*bench
 	provider *strictProvider
@@ -97,12 +98,15 @@ func setupQuirks(t *testing.T) *quirkBench {
 		}
 	}
 	providers, models := "", ""
-	for _, name := range append([]string{"plain"}, b.names...) {
-		reader := "usage: " + name + ", "
-		if name == "plain" {
+	for _, name := range append([]string{"plain", "unnamed"}, b.names...) {
+		reader, path := "usage: "+name+", ", name
+		switch name {
+		case "plain":
 			reader = ""
+		case "unnamed":
+			reader, path = "", "mistral"
 		}
-		providers += fmt.Sprintf("  - {id: %s, name: %s, %sbase_url: \"${SIM}/%s\", credential: \"${SECRET}\"}\n", name, name, reader, name)
+		providers += fmt.Sprintf("  - {id: %s, name: %s, %sbase_url: \"${SIM}/%s\", credential: \"${SECRET}\"}\n", name, name, reader, path)
 		route := fmt.Sprintf("[{provider: %s, model: up, style: chat}]}\n", name)
 		models += fmt.Sprintf("  - {id: test/%s, %s %s", name, recordedTerms, route)
 		models += fmt.Sprintf("  - {id: test/%s-reasons, ranges: {reasoning_effort: {values: [low, high]}}, %s %s", name, recordedTerms, route)
@@ -239,14 +243,17 @@ func TestProvidersGetRequestsThatTheyTake(t *testing.T) {
 func TestTheStreamOfAProviderThatRefusesUnknownMembersIsCharged(t *testing.T) {
 	t.Parallel()
 	b := setupQuirks(t)
-	call := b.bench.call("test/mistral", "x", withUsage)
-	r, s, err := b.generate(call)
+	if _, _, err := b.generate(b.bench.call("test/unnamed", "x", withUsage)); err == nil {
+		t.Error("the provider takes stream_options")
+	}
+	b.provider.take()
+	r, s, err := b.generate(b.bench.call("test/mistral", "x", withUsage))
 	must(t, err)
 	a := readStream(t, s.text())
 	if a.text != strictAnswer || a.finish != "stop" || !a.done || a.usage == nil || a.usage.Prompt != 5 || a.usage.Completion != 2 {
 		t.Errorf("the client got %s", s.text())
 	}
-	if r.Usage.Input != 5 || r.Usage.Output != 2 || s.header.Get("X-Gateway-Dropped") != "" {
+	if r.Usage[meter.InputTokens] != 5 || r.Usage[meter.OutputTokens] != 2 || s.header.Get("X-Gateway-Dropped") != "" {
 		t.Errorf("the usage is %+v, dropped %q", r.Usage, s.header.Get("X-Gateway-Dropped"))
 	}
 	if sent := b.provider.take(); len(sent) != 1 || sent[0]["stream_options"] != nil {
