@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"umg/app/llm"
+	"umg/app/provider/quirk"
 	"umg/billing"
 )
 
@@ -129,6 +130,8 @@ type Route struct {
 	Timeouts      Timeouts
 	// Extras are the rows of the table of extras of the style that the provider does and the model has a price for.
 	Extras llm.ExtraSet
+	// Quirks are in what requests to the provider differ; nil when they do not.
+	Quirks *quirk.Rules
 	// CostCard is what the provider charges the operator for calls of the route; nil when that is unknown.
 	CostCard *billing.RateCard
 }
@@ -346,6 +349,7 @@ func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts
 			return nil, fmt.Errorf("provider %s does not exist", r.Provider)
 		}
 		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
+		route.Quirks = quirk.Of(p.UsageReader, r.Style, out.alwaysReasons())
 		route.Timeouts = r.Timeouts.withDefaults(m.Timeouts.withDefaults(p.Timeouts))
 		route.Timeouts.Total = m.attemptTotal(&r, p)
 		var err error

@@ -47,3 +47,12 @@ func (m *FileModel) thinkingForms() llm.ThinkingForms {
 	}
 	return forms
 }
+
+// effortNone is the effort of answers without reasoning.
+const effortNone = "none"
+
+// alwaysReasons reports whether the model takes efforts of which none switches reasoning off. It reports false when the catalog does not
+// list the efforts.
+func (m *Model) alwaysReasons() bool {
+	return slices.Contains(m.Parameters, reasoningEffort) && len(m.Thinking.Efforts) > 0 && !slices.Contains(m.Thinking.Efforts, effortNone)
+}

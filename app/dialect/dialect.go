@@ -160,6 +160,10 @@ type Edit struct {
 	MaxTokens int64
 	// Counting means that the provider only counts the tokens of the request.
 	Counting bool
+	// OutputBound is the name under which a bound is added to a chat request; empty for the former name, which most providers know.
+	OutputBound string
+	// NoStreamOptions means that the provider of a chat stream sends the usage unasked, and refuses to be asked.
+	NoStreamOptions bool
 }
 
 // StreamStats are the statistics of an answer so far.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"umg/app/dialect/rawjson"
 )
@@ -11,12 +12,12 @@ import (
 func spliceChat(dst, body []byte, h *Head, e Edit) []byte {
 	var all rawjson.Edits
 	all.Replace(h.spans[fieldModel], rawjson.Quote(e.Model))
-	if h.Stream && string(h.spans[fieldIncludeUsage].Of(body)) != "true" {
+	if h.Stream && !e.NoStreamOptions && string(h.spans[fieldIncludeUsage].Of(body)) != "true" {
 		h.askForUsage(&all, body)
 	}
 	switch {
 	case e.MaxTokens > 0:
-		h.bound(&all, body, e.MaxTokens)
+		h.bound(&all, body, e.MaxTokens, e.OutputBound)
 	case h.spans[fieldMaxTokens].Found() && h.MaxTokens > 0 && !rawjson.IsNull(h.spans[fieldMaxTokensOld].Of(body)):
 		// Some providers know only the former name.
 		h.lower(&all, body, fieldMaxTokensOld, h.MaxTokens)
@@ -39,8 +40,8 @@ func (h *Head) askForUsage(all *rawjson.Edits, body []byte) {
 	}
 }
 
-// bound lowers every bound on output tokens to most, and adds one when the request has none.
-func (h *Head) bound(all *rawjson.Edits, body []byte, most int64) {
+// bound lowers every bound on output tokens to most, and adds one with a name when the request has none.
+func (h *Head) bound(all *rawjson.Edits, body []byte, most int64, name string) {
 	stated := false
 	for _, f := range [...]field{fieldMaxTokens, fieldMaxTokensOld} {
 		if rawjson.IsNull(h.spans[f].Of(body)) {
@@ -55,7 +56,7 @@ func (h *Head) bound(all *rawjson.Edits, body []byte, most int64) {
 		// The former member is null.
 		all.Replace(old, strconv.FormatInt(most, 10))
 	default:
-		all.Insert(behindBrace(body, 0), `"max_tokens":`+strconv.FormatInt(most, 10)+`,`)
+		all.Insert(behindBrace(body, 0), `"`+cmp.Or(name, "max_tokens")+`":`+strconv.FormatInt(most, 10)+`,`)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/dialect/translate"
 	"umg/app/llm"
+	"umg/app/provider/quirk"
 )
 
 // forwardedHeaders are sent unchanged to providers of the messages style, except for trial features that change the price. Clients
@@ -30,7 +31,9 @@ type requestBuilder struct {
 	call    *call
 	decoded *llm.Request      // Decoded is the client's request, once a route has needed a translation.
 	memory  memoryReservation // Memory is what a large request needs in its further forms, until its answer has begun.
-	bare    *routeRequest     // Bare is the request as a route gets it that serves fewer extras than the model offers; nil when none has.
+	// rewritten means that the memory of a request that is rewritten for its provider is reserved.
+	rewritten bool
+	bare      *routeRequest // Bare is the request as a route gets it that serves fewer extras than the model offers; nil when none has.
 }
 
 // reserve reserves the memory for so many copies of a large request in other forms, until its answer has begun.
@@ -48,8 +51,26 @@ func (b *requestBuilder) build(route *catalog.Route, outputMax int64) (*translat
 	if err != nil {
 		return nil, err
 	}
+	if route.Quirks != nil && !x.Translates() {
+		if err := b.rewrite(x, route.Quirks); err != nil {
+			return nil, err
+		}
+	}
 	x.NoteRemoved(append(b.removedFor(route, x), dropped...))
 	return x, nil
+}
+
+// rewrite makes a request that is passed through one that its provider takes. It reserves the memory for the copy once, since a request
+// for the next route replaces it.
+func (b *requestBuilder) rewrite(x *translate.Exchange, rules *quirk.Rules) error {
+	if !b.rewritten {
+		if err := b.reserve(1); err != nil {
+			return err
+		}
+		b.rewritten = true
+	}
+	x.ApplyQuirks(rules)
+	return nil
 }
 
 // exchange passes the request through unchanged when the route has the client's style. It only removes the thoughts of other
@@ -96,6 +117,9 @@ func (b *requestBuilder) translation(route *catalog.Route, client *routeRequest,
 	x, err := translate.New(c.dialect, upstream, &request, route.Provider.ID, outputMax)
 	if err != nil {
 		return nil, err
+	}
+	if route.Quirks != nil {
+		x.ApplyQuirks(route.Quirks)
 	}
 	if len(x.Images()) > 0 {
 		return x, x.Check() // The request is written once the images are here.

@@ -11,6 +11,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
+	"umg/app/provider/quirk"
 )
 
 // Exchange is the request and the answer of one call on one route. It passes bytes through when the route speaks the style of the
@@ -25,6 +26,9 @@ type Exchange struct {
 	prefix string
 	// removed are members that were removed from the request of the client earlier.
 	removed []string
+	// quirks are in what requests to the provider differ; nil when they do not. refused are the members that it does not take.
+	quirks  *quirk.Rules
+	refused []string
 }
 
 // Passthrough returns the exchange of a call whose route speaks its own style.
@@ -191,6 +195,9 @@ func (t *translation) drop(f llm.Feature) {
 // Dropped returns the header value with the members of the client's request that the provider does not get.
 func (x *Exchange) Dropped() string {
 	list := x.removed
+	if x.refused != nil {
+		list = slices.Concat(list, x.refused)
+	}
 	if x.t != nil {
 		list = slices.Concat(list, x.t.dropped)
 	}
@@ -268,12 +275,15 @@ func (x *Exchange) Prepare() error {
 	if err != nil {
 		return x.withClientField(err)
 	}
+	x.noteDroppedWithReasoning(body)
+	if x.quirks != nil {
+		body = x.rewriteTranslated(body)
+	}
 	head, err := x.upstream.Peek(body)
 	if err != nil {
 		return app.Errorf(app.Internal, "internal_error", "The request could not be translated.").Because(err)
 	}
 	x.body, x.head = body, &head
-	x.noteDroppedWithReasoning()
 	return nil
 }
 
@@ -304,14 +314,14 @@ func (x *Exchange) withClientField(err error) error {
 	return err
 }
 
-// noteDroppedWithReasoning adds to the dropped members what a codec leaves out together with reasoning: providers refuse some settings
-// with it, and reasoning itself in some turns.
-func (x *Exchange) noteDroppedWithReasoning() {
+// noteDroppedWithReasoning adds to the dropped members what a codec has left out of a body together with reasoning: providers refuse some
+// settings with it, and reasoning itself in some turns.
+func (x *Exchange) noteDroppedWithReasoning(body []byte) {
 	sent := x.t.request
 	if sent.Reasoning == (llm.ReasoningOptions{}) {
 		return
 	}
-	arrived, err := x.upstream.Codec.DecodeRequest(x.body)
+	arrived, err := x.upstream.Codec.DecodeRequest(body)
 	if err != nil {
 		// The provider reports what is wrong with the request.
 		return
@@ -335,6 +345,9 @@ func (x *Exchange) noteDroppedWithReasoning() {
 
 // Request appends the request for the provider. Call Prepare before for a translated one.
 func (x *Exchange) Request(dst []byte, e dialect.Edit) []byte {
+	if x.quirks != nil {
+		e.OutputBound, e.NoStreamOptions = x.quirks.OutputBound(), x.quirks.SendsUsageUnasked()
+	}
 	return x.upstream.Splice(dst, x.body, x.head, e)
 }
 

@@ -1,0 +1,144 @@
+package quirk
+
+import (
+	"bytes"
+	_ "embed" // The table of quirks is embedded.
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"umg/app/usagereader"
+)
+
+//go:embed quirks.yaml
+var text []byte
+
+// The names of the bound on output in a request. The second is the former name.
+const (
+	boundName       = "max_completion_tokens"
+	formerBoundName = "max_tokens"
+)
+
+// The ways in which the usage of a stream comes.
+const (
+	usageOption = "option"
+	usageAlways = "always"
+)
+
+// The choices of tools for which a provider may have another word.
+const (
+	choiceRequired = "required"
+	choiceNamed    = "named"
+)
+
+var (
+	// optionalMembers are the members that a provider may not take or may name otherwise. Without any other member, a request is none, or
+	// its bound does not hold.
+	optionalMembers = []string{
+		"frequency_penalty", "logit_bias", "logprobs", "metadata", "n", "parallel_tool_calls", "prediction", "presence_penalty",
+		"prompt_cache_key", "reasoning_effort", "safety_identifier", "seed", "service_tier", "stop", "store", "temperature", "top_k",
+		"top_logprobs", "top_p", "usage", "user", "verbosity",
+	}
+	choiceWords = []string{"auto", "none", "any", "required"}
+	memberForm  = regexp.MustCompile(`^[a-z][a-z_]*$`)
+)
+
+// file is the table. Its comments explain the members.
+type file struct {
+	Providers map[string]*entry `yaml:"providers"`
+}
+
+// entry is in what requests to one provider differ.
+type entry struct {
+	OutputBound       string            `yaml:"output_bound"`
+	StreamUsage       string            `yaml:"stream_usage"`
+	Drop              []string          `yaml:"drop"`
+	DropWhenReasoning []string          `yaml:"drop_when_reasoning"`
+	Rename            map[string]string `yaml:"rename"`
+	DeveloperRole     *bool             `yaml:"developer_role"`
+	ToolChoice        map[string]string `yaml:"tool_choice"`
+}
+
+// parse reads and compiles the table. An unknown word is an error.
+func parse(text []byte) (map[string]*providerRules, error) {
+	var f file
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true) // The decoder also rejects duplicate members.
+	if err := d.Decode(&f); err != nil {
+		return nil, fmt.Errorf("quirk: the table: %w", err)
+	}
+	names := usagereader.Names()
+	all := map[string]*providerRules{}
+	for _, name := range slices.Sorted(maps.Keys(f.Providers)) {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("quirk: there is no reader of usage %q", name)
+		}
+		e := f.Providers[name]
+		if e == nil {
+			return nil, fmt.Errorf("quirk: %s has no members", name)
+		}
+		if err := e.check(); err != nil {
+			return nil, fmt.Errorf("quirk: %s: %w", name, err)
+		}
+		all[name] = e.compile()
+	}
+	return all, nil
+}
+
+func (e *entry) check() error {
+	for _, name := range slices.Concat(e.Drop, e.DropWhenReasoning, slices.Sorted(maps.Keys(e.Rename))) {
+		if !slices.Contains(optionalMembers, name) {
+			return fmt.Errorf("%q is not a member that can be dropped or renamed", name)
+		}
+	}
+	for from, to := range e.Rename {
+		if !memberForm.MatchString(to) || slices.Contains(optionalMembers, to) || slices.Contains(e.Drop, from) {
+			return fmt.Errorf("%s cannot become %q", from, to)
+		}
+	}
+	for choice, word := range e.ToolChoice {
+		if choice != choiceRequired && choice != choiceNamed || !slices.Contains(choiceWords, word) {
+			return fmt.Errorf("tool_choice has no %q with the word %q", choice, word)
+		}
+	}
+	switch {
+	case !slices.Contains([]string{"", boundName, formerBoundName}, e.OutputBound):
+		return fmt.Errorf("%q is not the name of a bound", e.OutputBound)
+	case !slices.Contains([]string{"", usageOption, usageAlways}, e.StreamUsage):
+		return fmt.Errorf("%q is not a way in which usage comes", e.StreamUsage)
+	case e.isEmpty():
+		return errors.New("it changes no request")
+	}
+	return nil
+}
+
+// isEmpty reports whether requests to the provider do not differ.
+func (e *entry) isEmpty() bool {
+	hasMembers := e.OutputBound != "" || e.Drop != nil || e.DropWhenReasoning != nil || e.Rename != nil || e.ToolChoice != nil
+	return !hasMembers && e.StreamUsage != usageAlways && !e.refusesDeveloper()
+}
+
+func (e *entry) refusesDeveloper() bool { return e.DeveloperRole != nil && !*e.DeveloperRole }
+
+func (e *entry) compile() *providerRules {
+	r := Rules{
+		outputBound: e.OutputBound, sendsUsageUnasked: e.StreamUsage == usageAlways, drop: e.Drop, dropWhenReasoning: e.DropWhenReasoning,
+		rename: e.Rename, refusesDeveloper: e.refusesDeveloper(),
+		requiredWord: e.ToolChoice[choiceRequired], namedWord: e.ToolChoice[choiceNamed],
+	}
+	always := r
+	always.alwaysReasons = true
+	return &providerRules{usual: &r, alwaysReasoning: &always}
+}
+
+func mustParse() map[string]*providerRules {
+	all, err := parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return all
+}

@@ -1,0 +1,58 @@
+package quirk
+
+import (
+	"slices"
+
+	"umg/app/llm"
+)
+
+// Rules are in what the requests to a provider differ. They never change.
+type Rules struct {
+	// outputBound is the only name of the bound on output that the provider knows; empty when it knows both.
+	outputBound             string
+	sendsUsageUnasked       bool
+	drop, dropWhenReasoning []string
+	rename                  map[string]string
+	refusesDeveloper        bool
+	// requiredWord and namedWord are the words for choices of tools; empty for those of the style.
+	requiredWord, namedWord string
+	// alwaysReasons means that the model reasons when the request does not say so.
+	alwaysReasons bool
+}
+
+// providerRules are the rules of a provider for its models.
+type providerRules struct{ usual, alwaysReasoning *Rules }
+
+var table = mustParse()
+
+// Of returns the rules for a route of a style to a provider with a reader of usage. It returns nil when requests need no changes.
+// AlwaysReasons means that the model of the route cannot be asked to answer without reasoning.
+func Of(reader string, style llm.Style, alwaysReasons bool) *Rules {
+	p := table[reader]
+	switch {
+	case p == nil || style != llm.Chat:
+		return nil
+	case alwaysReasons:
+		return p.alwaysReasoning
+	}
+	return p.usual
+}
+
+// OutputBound returns the name of the bound on output; empty when the provider knows both names.
+func (r *Rules) OutputBound() string { return r.outputBound }
+
+// SendsUsageUnasked reports whether the usage of a stream comes without stream_options, which are then refused.
+func (r *Rules) SendsUsageUnasked() bool { return r.sendsUsageUnasked }
+
+// Drops reports whether the provider does not take a member of a request with an effort of reasoning, which is empty when the request has
+// none.
+func (r *Rules) Drops(name, effort string) bool {
+	if slices.Contains(r.drop, name) {
+		return true
+	}
+	reasons := effort != "" && effort != effortNone || effort == "" && r.alwaysReasons
+	return reasons && slices.Contains(r.dropWhenReasoning, name)
+}
+
+// effortNone asks for an answer without reasoning.
+const effortNone = "none"
