@@ -10,6 +10,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/provider"
+	"umg/app/provider/errorclass"
 	"umg/app/provider/health"
 )
 
@@ -135,10 +136,12 @@ func TestRefusedCredentialsAndEjectionsAreToldWithoutTheSecret(t *testing.T) {
 	c := &clock{}
 	m := health.New(health.Options{Now: c.now, Random: never, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	r := upstream("sesame-1")
-	call(t, m, r, fault(provider.ClassCredential, 401))
+	refused := fault(provider.ClassCredential, 401)
+	refused.Meaning = errorclass.Account
+	call(t, m, r, refused)
 	eject(t, m, r)
 	text := log.String() + fmt.Sprintf("%+v", m.Report())
-	for _, want := range []string{"level=ERROR", "credential=1", "status=401", "level=WARN", "for=30s", "last=server_error"} {
+	for _, want := range []string{"level=ERROR", "credential=1", "status=401", "meaning=account", "level=WARN", "for=30s", "last=server_error"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not told:\n%s", want, text)
 		}

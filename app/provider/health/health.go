@@ -162,11 +162,11 @@ func (t Try) End(f *provider.Fault, firstByte time.Duration) {
 			"model", t.route.Model, "for", ejected)
 	default:
 		t.monitor.o.Log.Warn("route ejected", "reason", "failing", "provider", t.route.Provider.ID, "model", t.route.Model,
-			"for", ejected, "last", string(f.Class), "status", f.Status)
+			"for", ejected, "last", string(f.Class), "status", f.Status, "meaning", string(f.Meaning))
 	}
 	if refused > 0 {
 		t.monitor.o.Log.Error("provider credential refused, cooling down", "provider", t.route.Provider.ID,
-			"model", t.route.Model, "credential", t.Credential+1, "status", f.Status, "for", refused)
+			"model", t.route.Model, "credential", t.Credential+1, "status", f.Status, "meaning", string(f.Meaning), "for", refused)
 	}
 }
 
