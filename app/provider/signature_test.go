@@ -138,7 +138,16 @@ func TestAProviderVerifiesSignatures(t *testing.T) {
 			}
 		}
 	}
-	if path := <-paths; path != "/v1/model/us.amazon.nova-2-lite-v1:0/invoke" || len(paths) != 8 || traced.Load() != 9 {
-		t.Errorf("%s, %d further requests, %d traced", path, len(paths), traced.Load())
+	close(paths)
+	for i, want := range []string{ // Escapes stay as the caller has written them.
+		"/v1/model/us.amazon.nova-2-lite-v1:0/invoke", "/v1/model/a%20b/c%3Bd/invoke", "/v1/model/%C3%A9%252F/invoke",
+		"/v1/model/a%3A0/x?a=b&a=b%2Fc&z=1",
+	} {
+		if path := <-paths; path != want {
+			t.Errorf("request %d has the path %s, want %s", i, path, want)
+		}
+	}
+	if traced.Load() != 9 {
+		t.Errorf("%d of 9 requests have a trace context", traced.Load())
 	}
 }
