@@ -45,6 +45,8 @@ type FileProvider struct {
 	// because the objects that they create belong to it.
 	Credentials      []string `yaml:"credentials,omitempty" json:"credentials,omitempty"`
 	CredentialHeader string   `yaml:"credential_header,omitempty" json:"credential_header,omitempty"`
+	// Auth is how the credential is used when it is not just a header.
+	Auth Auth `yaml:"auth,omitempty" json:"auth,omitzero"`
 	// Proxy is the HTTP proxy of the provider. When it is empty, no proxy is used, whatever the environment has. A proxy with a name
 	// and a password is written as a reference.
 	Proxy string `yaml:"proxy,omitempty" json:"proxy,omitempty"`

@@ -187,6 +187,7 @@ func (v *FileProvider) check(p problems) {
 	if v.CredentialHeader != "" && !headerName.MatchString(v.CredentialHeader) {
 		p.addf("credential_header", "%q is not the name of a header in lower case", v.CredentialHeader)
 	}
+	v.checkAuth(p)
 	checkStyles(p, "styles", v.Styles, contactStyles())
 	checkStyles(p, "prefill", v.Prefill, llm.Styles())
 	for _, style := range sortedKeys(v.Paths) {

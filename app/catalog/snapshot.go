@@ -148,7 +148,9 @@ type Provider struct {
 	Breaker     Breaker
 	// CredentialHeader is empty for Authorization: Bearer.
 	CredentialHeader string
-	Headers          map[string]string
+	// Auth is how the credentials are used. Its header is in CredentialHeader.
+	Auth    Auth
+	Headers map[string]string
 	// Paths are the paths below BaseURL that differ from those of the style.
 	Paths    map[llm.Style]string
 	Timeouts Timeouts
@@ -292,7 +294,8 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 	}
 	p := &Provider{
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credentials: []Secret{NewSecret(fill(v.Credential))},
-		CredentialHeader: v.CredentialHeader, Headers: map[string]string{}, Paths: maps.Clone(v.Paths), Limits: v.Limits,
+		CredentialHeader: cmp.Or(v.CredentialHeader, v.Auth.Header), Auth: v.Auth, Headers: map[string]string{},
+		Paths: maps.Clone(v.Paths), Limits: v.Limits,
 		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
 		UsageReader: v.Usage, AfterCancel: cmp.Or(v.AfterCancel, CancelUnknown), CostIsPrice: v.ProviderCost == CostIsPrice,
 		totalNamed: v.Timeouts.Total > 0,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"mime"
 	"net"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/catalog"
+	"umg/app/provider/credential"
 	"umg/app/provider/errorclass"
 )
 
@@ -42,21 +45,25 @@ const (
 
 // Options of a Client. The zero value is right for production.
 type Options struct {
-	TLS    *tls.Config // TLS has the roots of tests. Verification is always on.
-	Traced bool        // Traced sends the trace context to upstreams.
-	Now    app.Clock   // Now is time.Now when nil.
+	TLS    *tls.Config  // TLS has the roots of tests. Verification is always on.
+	Traced bool         // Traced sends the trace context to upstreams.
+	Now    app.Clock    // Now is time.Now when nil.
+	Log    *slog.Logger // Log records tokens that cannot be renewed; it may be nil.
 }
 
 // Client sends calls to providers. It follows no redirects, uses no proxy of the environment and never asks for
 // compression.
 type Client struct {
-	tls    *tls.Config
-	now    app.Clock
-	traced bool
+	tls     *tls.Config
+	now     app.Clock
+	log     *slog.Logger
+	traced  bool
+	fetches *credential.Fetches
 
 	mu         sync.RWMutex
 	transports map[transportKey]*http.Transport
 	targets    map[targetKey]*target
+	sources    map[sourceKey]credential.Source
 }
 
 // New makes a Client. Close ends its connections.
@@ -65,13 +72,15 @@ func New(o Options) *Client {
 		o.Now = time.Now
 	}
 	return &Client{
-		tls: o.TLS, now: o.Now, traced: o.Traced,
+		tls: o.TLS, now: o.Now, log: o.Log, traced: o.Traced, fetches: credential.NewFetches(),
 		transports: make(map[transportKey]*http.Transport), targets: make(map[targetKey]*target),
+		sources: make(map[sourceKey]credential.Source),
 	}
 }
 
-// Close closes the connections that no call uses.
+// Close closes the connections that no call uses, and ends the requests for tokens. Later calls get no new tokens.
 func (c *Client) Close() {
+	c.fetches.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.transports {
@@ -81,23 +90,24 @@ func (c *Client) Close() {
 
 // target is a prepared address of a provider. All requests share its header, which never changes.
 type target struct {
-	url        *url.URL
-	header     http.Header
-	credential string
-	transport  *http.Transport
-	singleUse  *http.Transport // SingleUse makes a connection for each request.
-	now        app.Clock
-	errors     *errorclass.Table // Errors says what the errors of the provider mean.
-	ownPaths   bool              // OwnPaths is set for calls that have their own paths.
+	url       *url.URL
+	header    http.Header
+	access    access
+	transport *http.Transport
+	singleUse *http.Transport // SingleUse makes a connection for each request.
+	now       app.Clock
+	errors    *errorclass.Table // Errors says what the errors of the provider mean.
+	ownPaths  bool              // OwnPaths is set for calls that have their own paths.
 }
 
-// targetConfig has the address and the headers of a target.
+// targetConfig has the path and the credential of a target.
 type targetConfig struct {
-	url, proxy, credential, credentialHeader string
-	headers                                  map[string]string
-	connect                                  time.Duration
-	errors                                   *errorclass.Table
-	ownPaths                                 bool
+	provider *catalog.Provider
+	path     string
+	secret   catalog.Secret
+	connect  time.Duration
+	errors   *errorclass.Table
+	ownPaths bool
 }
 
 // transportKey identifies a transport by its time limit, its proxy, and whether each connection is for one request.
@@ -108,9 +118,10 @@ type transportKey struct {
 }
 
 func (c *Client) prepare(p targetConfig) (*target, error) {
-	u, err := url.Parse(p.url)
+	address := p.provider.BaseURL + p.path
+	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("provider: %q is not an address", p.url)
+		return nil, fmt.Errorf("provider: %q is not an address", address)
 	}
 	h := http.Header{
 		"Content-Type":    {"application/json"},
@@ -118,27 +129,24 @@ func (c *Client) prepare(p targetConfig) (*target, error) {
 		"Accept-Encoding": {"identity"},
 		"User-Agent":      {userAgent},
 	}
-	for name, value := range p.headers {
+	for name, value := range p.provider.Headers {
 		h.Set(name, value)
 	}
-	switch {
-	case p.credential == "":
-	case p.credentialHeader == "" || strings.EqualFold(p.credentialHeader, "Authorization"):
-		h.Set("Authorization", "Bearer "+p.credential)
-	default:
-		h.Set(p.credentialHeader, p.credential)
-	}
-	transport, err := c.transport(transportKey{connect: p.connect, proxy: p.proxy})
+	a, err := c.newAccess(p.provider, p.secret, h)
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := c.transport(transportKey{connect: p.connect, proxy: p.proxy, single: true})
+	a.addQuery(u)
+	transport, err := c.transport(transportKey{connect: p.connect, proxy: p.provider.Proxy})
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := c.transport(transportKey{connect: p.connect, proxy: p.provider.Proxy, single: true})
 	if err != nil {
 		return nil, err
 	}
 	return &target{
-		url: u, header: h, credential: p.credential, transport: transport, singleUse: fresh, now: c.now,
-		errors: p.errors, ownPaths: p.ownPaths,
+		url: u, header: h, access: a, transport: transport, singleUse: fresh, now: c.now, errors: p.errors, ownPaths: p.ownPaths,
 	}, nil
 }
 
@@ -213,10 +221,10 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
 	}
-	resp, err := t.roundTrip(ctx, &http.Request{ //nolint:bodyclose // The answer closes it.
+	resp, err := t.exchange(ctx, &http.Request{ //nolint:bodyclose // The answer closes it.
 		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: body, GetBody: s.reopen, ContentLength: int64(len(p.Data)),
-	}, &s.connection)
+	}, p, &s.connection)
 	if err != nil {
 		f := FaultOf(ctx, err)
 		f.Sent = s.connection.written.Load()

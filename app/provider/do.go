@@ -69,16 +69,16 @@ func (c *Client) Do(ctx context.Context, r *catalog.Route, call Call) (*Reply, *
 	header = c.withParent(ctx, header)
 	var reached atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached.Store(true) }})
-	req := (&http.Request{
+	req := &http.Request{
 		Method: call.Method, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(traced)
+	}
 	if p := call.Payload; p != nil {
 		if req.Body, err = p.open(); err != nil {
 			return nil, markUnsent(NewFault(ClassSetup, err))
 		}
 		req.GetBody, req.ContentLength = p.open, int64(len(p.Data))
 	}
-	resp, err := t.transport.RoundTrip(req) //nolint:bodyclose // The reply closes it.
+	resp, err := t.exchange(traced, req, call.Payload, nil) //nolint:bodyclose // The reply closes it.
 	if err != nil {
 		f := faultOfDeadline(ctx, err)
 		f.Unsent = !reached.Load()
@@ -110,6 +110,7 @@ func (t *target) locate(r *catalog.Route, path string) (*url.URL, error) {
 		return nil, fmt.Errorf("provider: the address is not one of %s", t.url.Host)
 	}
 	u.Fragment, u.RawFragment = "", ""
+	t.access.addQuery(u)
 	return u, nil
 }
 
@@ -156,7 +157,5 @@ func (a *Reply) BodyFault(body []byte) *Fault { return errorFault(a.Header, body
 // Redact returns a text of the upstream without anything that looks like a credential, an address or an account.
 func (a *Reply) Redact(text string) string { return a.target.redact(text) }
 
-// HasCredential reports whether a text has the credential.
-func (a *Reply) HasCredential(text string) bool {
-	return a.target.credential != "" && strings.Contains(text, a.target.credential)
-}
+// HasCredential reports whether a text has a part of the credential or a token of it.
+func (a *Reply) HasCredential(text string) bool { return a.target.access.isIn(text) }

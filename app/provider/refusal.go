@@ -43,7 +43,7 @@ func (t *target) fault(status int, header http.Header, reported *errorclass.Repo
 	case status >= http.StatusMultipleChoices:
 		class = ClassRedirect
 	}
-	f := NewFault(class, &statusError{status: status, message: app.Truncate(reported.Message, messageRunesMax)})
+	f := NewFault(class, &statusError{status: status, message: app.Truncate(t.access.hide(reported.Message), messageRunesMax)})
 	f.Status, f.Meaning = status, verdict.Meaning
 	switch verdict.Meaning {
 	case errorclass.Route: // The client cannot change the route. Its error does not have the upstream's status.
@@ -131,7 +131,7 @@ func (t *target) redact(text string) string {
 			return ' '
 		}
 		return r
-	}, text)
+	}, t.access.hide(text))
 	list := strings.Fields(text)
 	bearer := false
 	for i, w := range list {
@@ -146,7 +146,7 @@ func (t *target) redact(text string) string {
 // isSensitive reports whether a word of a message may be a credential, an address or an account.
 func (t *target) isSensitive(w string) bool {
 	lower := strings.ToLower(w)
-	if t.credential != "" && strings.Contains(w, t.credential) || t.url != nil && strings.Contains(lower, strings.ToLower(t.url.Hostname())) ||
+	if t.url != nil && strings.Contains(lower, strings.ToLower(t.url.Hostname())) ||
 		strings.Contains(w, "://") {
 		return true
 	}

@@ -111,15 +111,14 @@ func (c *Client) cachedTarget(key targetKey) *target {
 
 // addTarget prepares a target below the provider's base URL and adds it.
 func (c *Client) addTarget(key targetKey, path string) (*target, error) {
-	p, credential := key.provider, ""
+	p, secret := key.provider, catalog.Secret{}
 	if key.credential < len(p.Credentials) {
-		credential = p.Credentials[key.credential].Reveal()
+		secret = p.Credentials[key.credential]
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, err := c.prepare(targetConfig{
-		url: p.BaseURL + path, proxy: p.Proxy, credential: credential,
-		credentialHeader: p.CredentialHeader, headers: p.Headers, connect: key.connect, errors: key.errors, ownPaths: key.base,
+		provider: p, path: path, secret: secret, connect: key.connect, errors: key.errors, ownPaths: key.base,
 	})
 	if err != nil {
 		return nil, err

@@ -136,7 +136,7 @@ func (g *gatewayServer) openUpstreams(ctx context.Context, secrets catalog.Secre
 	if s.traces, err = openTraces(ctx, g.cfg.telemetryFlags, g.log); err != nil {
 		return err
 	}
-	s.providers = provider.New(provider.Options{Traced: s.traces != nil})
+	s.providers = provider.New(provider.Options{Traced: s.traces != nil, Log: g.log})
 	replica := g.billing.replica
 	if host, err := os.Hostname(); err == nil {
 		replica = host + "/" + replica
