@@ -27,8 +27,7 @@ func collectorOf(t *testing.T, log *slog.Logger, answer http.HandlerFunc) *trace
 	return all
 }
 
-func TestACollectorThatHangsDelaysNoCallAndFillsNoMemory(t *testing.T) {
-	t.Parallel()
+func TestACollectorThatHangsDelaysNoCallAndFillsNoMemory(t *testing.T) { //nolint:paralleltest // looks at the heap of the process
 	release := make(chan struct{})
 	all := collectorOf(t, slog.New(slog.DiscardHandler), func(http.ResponseWriter, *http.Request) { <-release })
 	defer close(release)
