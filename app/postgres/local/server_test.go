@@ -307,24 +307,14 @@ func TestSeesThroughAReusedProcessNumber(t *testing.T) {
 	}
 	stop(t, l)
 
-	info, err := os.Stat(h.cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stranger := exec.Command("sleep", "600")
-	if owner := ownerOf(info); os.Geteuid() == 0 {
-		stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &owner}
-	}
-	if err := stranger.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = stranger.Process.Kill()
-		_ = stranger.Wait()
-	})
+	stranger := strangerAs(t, h.cluster)
 	_, rest, _ := strings.Cut(string(note), "\n")
 	path := filepath.Join(h.cluster, "postmaster.pid")
 	if err := os.WriteFile(path, []byte(strconv.Itoa(stranger.Process.Pid)+"\n"+rest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(h.cluster)
+	if err != nil {
 		t.Fatal(err)
 	}
 	owner := ownerOf(info)
