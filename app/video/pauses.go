@@ -41,3 +41,12 @@ func (s *Service) backOff(tries int, f *provider.Fault) time.Time {
 	}
 	return s.jittered(pause)
 }
+
+// afterOurs is when to try again after an error that is not the provider's. Postgres cancels statements that take too long,
+// and mostly takes them a moment later; while it is away, nothing is claimed. Other errors, such as a full disk, last.
+func (s *Service) afterOurs(err error) time.Time {
+	if isStore(err) {
+		return s.jittered(failurePause)
+	}
+	return s.jittered(oursRetryAfter)
+}

@@ -72,7 +72,7 @@ func (s *Service) storeContent(ctx context.Context, r *jobRow) (*postponed, erro
 	case err != nil:
 		s.o.Log.Warn("storing video content failed", "video_id", r.ID, "error", err)
 		if s.now().Before(r.DeadlineAt) {
-			return &postponed{r, s.jittered(oursRetryAfter), r.Tries}, nil
+			return &postponed{r, s.afterOurs(err), r.Tries}, nil
 		}
 		return nil, s.finish(ctx, r, giveUp(r))
 	case f != nil:

@@ -352,7 +352,7 @@ func (s *Service) safely(ctx context.Context, r *jobRow) (done result) {
 		if ctx.Err() == nil && !isStore(err) {
 			s.o.Log.Error("video job step failed", "video_id", r.ID, "state", r.State, "error", err)
 		}
-		next = &postponed{r, s.jittered(oursRetryAfter), r.Tries}
+		next = &postponed{r, s.afterOurs(err), r.Tries}
 	}
 	return result{r, next, err}
 }
