@@ -55,6 +55,9 @@ func (c *Client) newAccess(p *catalog.Provider, secret catalog.Secret, h http.He
 func (c *Client) source(p *catalog.Provider, secret catalog.Secret) (credential.Source, error) {
 	// Requests for tokens are rare, so they keep no connections.
 	key := sourceKey{p.ID, p.Auth, secret, transportKey{connect: p.Timeouts.Connect, proxy: p.Proxy, single: true}}
+	if p.Auth.Kind == catalog.AuthGoogleMetadata {
+		key.transport.proxy = "" // Only the machine itself reaches its metadata server.
+	}
 	if s := c.sources[key]; s != nil {
 		return s, nil
 	}

@@ -49,7 +49,7 @@ type endpoint struct {
 }
 
 func newEndpoint(o Options, address string, secrets []string) *endpoint {
-	return &endpoint{address: address, transport: o.Transport, now: o.Now, secrets: append([]string{o.Value.Reveal()}, secrets...)}
+	return &endpoint{address: address, transport: o.Transport, now: o.Now, secrets: o.secrets(secrets)}
 }
 
 // fetch gets a token with a function of a library, which sends its request over the transport of the provider.

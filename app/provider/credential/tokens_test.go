@@ -132,6 +132,38 @@ func TestAnApplicationExchangesItsSecret(t *testing.T) {
 	}
 }
 
+func TestAMachineGetsTokensOfItsMetadataServer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.Path != "/computeMetadata/v1/instance/service-accounts/default/token" ||
+			r.URL.Query().Get("scopes") != "https://a.example/one,https://a.example/two" || r.Header.Get("Metadata-Flavor") != "Google" ||
+			r.Header.Get("Authorization") != "" {
+			t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
+		}
+		answer(w, "token-4", 3599)
+	})
+	auth := catalog.Auth{Kind: catalog.AuthGoogleMetadata, Scope: "https://a.example/one https://a.example/two", Authority: s.URL}
+	machine := source(t, options(t, auth, ""))
+	if got := authorized(t, machine).Header.Get("Authorization"); got != "Bearer token-4" {
+		t.Error(got)
+	}
+	for _, secret := range machine.Secrets() {
+		if secret == "" {
+			t.Error("an empty text is hidden, which would change every log")
+		}
+	}
+}
+
+func TestAMetadataServerThatRefusesIsNamed(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not found", http.StatusNotFound) })
+	machine := source(t, options(t, catalog.Auth{Kind: catalog.AuthGoogleMetadata, Scope: "s", Authority: s.URL}, ""))
+	err := machine.Authorize(t.Context(), request(t), nil)
+	if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(s.URL, "http://")+" answered 404") || strings.Contains(err.Error(), "[redacted]") {
+		t.Error(err)
+	}
+}
+
 func TestCredentialsOfAnotherFormAreRefused(t *testing.T) {
 	t.Parallel()
 	sigv4 := catalog.Auth{Kind: catalog.AuthSigV4, Service: "s", Region: "r"}
