@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -228,6 +229,7 @@ func load() ([]*Preset, error) {
 		}
 		all = append(all, p)
 	}
+	slices.SortFunc(all, func(a, b *Preset) int { return strings.Compare(a.ID, b.ID) })
 	return all, nil
 }
 
