@@ -1,4 +1,3 @@
-// Package framing reads the framings of streams. NewReader returns a stream of any framing as server-sent events.
 package framing
 
 import (
