@@ -131,10 +131,10 @@ func TestMembersOfAProviderReplaceThoseOfItsPreset(t *testing.T) {
 func TestAProviderWhosePresetCannotBeUsedHasNoRoutes(t *testing.T) {
 	t.Parallel()
 	for members, says := range map[string]string{
-		`preset: later, credential: "${KEY}"`:                              "preset later is not known to this program",
+		`preset: later, credential: "${KEY}"`:                               "preset later is not known to this program",
 		`preset: bedrock, credential: "${KEY}", with: {region: "${UNSET}"}`: "not set: UNSET",
 		`preset: bedrock, credential: "${KEY}", with: {region: "${BASE}"}`:  `with.region "http://127.0.0.1:9" must be`,
-		`preset: bedrock, credential: "${KEY}"`:                            "with.region is missing",
+		`preset: bedrock, credential: "${KEY}"`:                             "with.region is missing",
 	} {
 		if p := southOf(t, presetFile(t, members)); !strings.Contains(p.Unusable, says) {
 			t.Errorf("%s: %q", members, p.Unusable)

@@ -41,10 +41,8 @@ func (p *Preset) Check(with map[string]string, unknown func(value string) bool) 
 	add := func(field, text string) { all = append(all, Problem{field, text}) }
 	for _, id := range slices.Sorted(maps.Keys(with)) {
 		switch f := p.field(id); {
-		case f == nil && p.namesAny():
-			add(id, "is no field of preset "+p.ID+"; it has "+p.fieldList())
 		case f == nil:
-			add(id, "is no field of preset "+p.ID+", which has none but the credential")
+			add(id, "is no field of preset "+p.ID+p.fieldList())
 		case f.Secret:
 			add(id, "is secret; it belongs in credential")
 		}
@@ -56,7 +54,7 @@ func (p *Preset) Check(with map[string]string, unknown func(value string) bool) 
 		switch {
 		case f.Secret:
 		case !condition && value != "":
-			add(f.ID, "has no effect unless "+conditionText(f.When))
+			add(f.ID, "has no effect unless "+f.condition())
 		case !condition:
 		case value == "" && f.Required:
 			add(f.ID, "is missing; preset "+p.ID+" needs it")
@@ -80,12 +78,7 @@ func (p *Preset) field(id string) *Field {
 	return nil
 }
 
-// namesAny reports whether a catalog may give any field a value.
-func (p *Preset) namesAny() bool {
-	return slices.ContainsFunc(p.Fields, func(f Field) bool { return !f.Secret })
-}
-
-// fieldList lists the fields that a catalog may give values.
+// fieldList lists the fields that a catalog may give values, as the end of a sentence.
 func (p *Preset) fieldList() string {
 	var ids []string
 	for i := range p.Fields {
@@ -93,7 +86,10 @@ func (p *Preset) fieldList() string {
 			ids = append(ids, p.Fields[i].ID)
 		}
 	}
-	return strings.Join(ids, ", ")
+	if len(ids) == 0 {
+		return ", which has none but the credential"
+	}
+	return "; it has " + strings.Join(ids, ", ")
 }
 
 // values are the given values and the defaults of fields with options.
@@ -118,10 +114,11 @@ func holds(condition, values map[string]string) bool {
 	return true
 }
 
-func conditionText(condition map[string]string) string {
+// condition is when there is the field, in words.
+func (f *Field) condition() string {
 	var words []string
-	for _, id := range slices.Sorted(maps.Keys(condition)) {
-		words = append(words, id+" is "+condition[id])
+	for _, id := range slices.Sorted(maps.Keys(f.When)) {
+		words = append(words, id+" is "+f.When[id])
 	}
 	return strings.Join(words, " and ")
 }

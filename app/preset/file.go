@@ -169,11 +169,7 @@ type Pages struct {
 	More string `yaml:"more"`
 }
 
-// The presets in the order of their ids, and by id.
-var (
-	presets = mustLoad()
-	byID    = index(presets)
-)
+var presets = mustLoad()
 
 // All returns all presets in the order of their ids. The caller must not change them.
 func All() []*Preset { return presets }
@@ -189,16 +185,11 @@ func IDs() []string {
 
 // Find returns the preset with an id.
 func Find(id string) (*Preset, bool) {
-	p, ok := byID[id]
-	return p, ok
-}
-
-func index(all []*Preset) map[string]*Preset {
-	m := make(map[string]*Preset, len(all))
-	for _, p := range all {
-		m[p.ID] = p
+	i := slices.IndexFunc(presets, func(p *Preset) bool { return p.ID == id })
+	if i < 0 {
+		return nil, false
 	}
-	return m
+	return presets[i], true
 }
 
 func mustLoad() []*Preset {

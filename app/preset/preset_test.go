@@ -92,7 +92,7 @@ func TestPresetsNameKnownReaders(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := Find("nobody"); ok || len(IDs()) != len(All()) {
+	if _, ok := Find("unknown"); ok || len(IDs()) != len(All()) {
 		t.Error("presets are not found by their ids")
 	}
 }

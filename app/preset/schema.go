@@ -40,7 +40,9 @@ type schemaCheck struct {
 	all    []string
 }
 
-func (c *schemaCheck) addf(format string, args ...any) { c.all = append(c.all, fmt.Sprintf(format, args...)) }
+func (c *schemaCheck) addf(format string, args ...any) {
+	c.all = append(c.all, fmt.Sprintf(format, args...))
+}
 
 func (c *schemaCheck) oneOf(field, word string, known []string) {
 	if !slices.Contains(known, word) {

@@ -39,4 +39,6 @@ type unreadable struct {
 }
 
 // Read fails.
-func (u unreadable) Read([]byte) (int, error) { return 0, fmt.Errorf("framing: %s cannot be read", u.kind) }
+func (u unreadable) Read([]byte) (int, error) {
+	return 0, fmt.Errorf("framing: %s cannot be read", u.kind)
+}
