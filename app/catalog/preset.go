@@ -49,7 +49,7 @@ func (v *FileProvider) checkPreset(p problems) {
 // hasPresetAuth reports whether the provider takes its credential as its preset says.
 func (v *FileProvider) hasPresetAuth() bool { return v.Auth == (Auth{}) && v.CredentialHeader == "" }
 
-// expandedForCheck is the provider with the members of its preset, in which references have the examples of their fields.
+// expandedForCheck is the provider with the members of its preset, in which fields without a known value have their examples.
 func (v *FileProvider) expandedForCheck() FileProvider {
 	known, ok := preset.Find(v.Preset)
 	if !ok {
@@ -57,12 +57,8 @@ func (v *FileProvider) expandedForCheck() FileProvider {
 	}
 	x := *v
 	x.With = maps.Clone(v.With)
-	examples := known.Examples()
-	for field, value := range x.With {
-		if referenceForm.MatchString(value) {
-			x.With[field] = examples[field]
-		}
-	}
+	maps.DeleteFunc(x.With, func(_, value string) bool { return referenceForm.MatchString(value) })
+	x.With = known.WithExamples(x.With)
 	x, _ = x.expand(known)
 	return x
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app/llm"
+	"umg/app/preset"
 )
 
 // presetFile is smallFile whose second provider has a preset.
@@ -62,6 +63,39 @@ func texts(all []error) (list []string) {
 		list = append(list, err.Error())
 	}
 	return list
+}
+
+// TestPresetsAreRightProviders expands each preset with its examples, and checks the result like a provider without a preset.
+func TestPresetsAreRightProviders(t *testing.T) {
+	t.Parallel()
+	for _, known := range preset.All() {
+		for _, choice := range known.Choices() {
+			v := FileProvider{ID: "p", Preset: known.ID, With: known.WithExamples(choice), Credential: "${KEY}"}
+			if all := checkOne(&v); len(all) > 0 {
+				t.Errorf("%s: %v", known.ID, all)
+			}
+			x, wires := v.expand(known)
+			x.Preset, x.With = "", nil
+			x.Styles = slices.DeleteFunc(x.Styles, func(s llm.Style) bool { return !slices.Contains(contactStyles(), s) })
+			if all := checkOne(&x); len(all) > 0 {
+				t.Errorf("%s is no right provider: %v", known.ID, all)
+			}
+			for style, w := range wires {
+				if reason := badURL(w.Base); reason != "" {
+					t.Errorf("%s: the address of %s %s", known.ID, style, reason)
+				}
+				if all := checkOne(&FileProvider{ID: "p", Name: "P", BaseURL: w.Base, Headers: w.Headers, Auth: w.Auth, Credential: "${KEY}"}); len(all) > 0 {
+					t.Errorf("%s: %s: %v", known.ID, style, all)
+				}
+			}
+		}
+	}
+}
+
+// checkOne checks a provider by itself.
+func checkOne(v *FileProvider) (all []error) {
+	v.check(problems{all: &all})
+	return all
 }
 
 // southOf is the second provider of a snapshot of a file.

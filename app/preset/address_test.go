@@ -32,29 +32,13 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// choices are the examples of a preset, once for each option of its fields.
-func choices(p *Preset) (all []map[string]string) {
-	all = []map[string]string{p.Examples()}
-	for i := range p.Fields {
-		for _, option := range p.Fields[i].Options {
-			with := map[string]string{p.Fields[i].ID: option}
-			for j := range p.Fields {
-				if f := &p.Fields[j]; f.Example != "" && holds(f.When, with) {
-					with[f.ID] = f.Example
-				}
-			}
-			all = append(all, with)
-		}
-	}
-	return all[min(len(all)-1, 1):]
-}
-
 // TestAddressesAreThoseOfTheProviders has the method, the address and the changes of each call that presets make.
 func TestAddressesAreThoseOfTheProviders(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, p := range All() {
-		for i, with := range choices(p) {
+		for i, choice := range p.Choices() {
+			with := p.WithExamples(choice)
 			if problems := p.Check(with, nil); len(problems) > 0 {
 				t.Errorf("%s: the examples have problems: %v", p.ID, problems)
 			}

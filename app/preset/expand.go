@@ -123,15 +123,29 @@ func (f *Field) condition() string {
 	return strings.Join(words, " and ")
 }
 
-// Examples returns the examples of all fields that a catalog may give values, as long as their conditions hold.
-func (p *Preset) Examples() map[string]string {
-	with := map[string]string{}
+// WithExamples returns values and the examples of the fields that have no value, as long as their conditions hold.
+func (p *Preset) WithExamples(with map[string]string) map[string]string {
+	values := p.values(with)
 	for i := range p.Fields {
-		if f := &p.Fields[i]; !f.Secret && f.Example != "" && holds(f.When, p.values(with)) {
-			with[f.ID] = f.Example
+		if f := &p.Fields[i]; values[f.ID] == "" && f.Example != "" && holds(f.When, values) {
+			values[f.ID] = f.Example
 		}
 	}
-	return with
+	return values
+}
+
+// Choices returns the options of the first field that has some, each as a value of it; a preset without options has one choice.
+func (p *Preset) Choices() []map[string]string {
+	for i := range p.Fields {
+		if f := &p.Fields[i]; len(f.Options) > 0 {
+			all := make([]map[string]string, len(f.Options))
+			for j, option := range f.Options {
+				all[j] = map[string]string{f.ID: option}
+			}
+			return all
+		}
+	}
+	return []map[string]string{{}}
 }
 
 // Settings are a preset with its fields filled in.
