@@ -1,0 +1,181 @@
+package gateway_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/gateway"
+	"umg/app/llm"
+	"umg/app/simulator/emulator"
+)
+
+// emulated is a way to one model of an emulated provider.
+type emulated struct {
+	name string
+	// provider is the provider of the emulator; the name when empty.
+	provider string
+	// entry has the members of the provider in the catalog, but its id, its name and its credential.
+	entry string
+	// credential is the name of the variable with the credential; KEY when empty.
+	credential string
+	model      string
+	style      llm.Style
+	// missing says what the gateway does not have yet for this way. A way that lacks something is not called.
+	missing string
+	// noImages means that the model takes none.
+	noImages bool
+	// wait is what an error of too many requests asks to wait, as the client gets it.
+	wait time.Duration
+	// ownUsage means that a client of the style of the way gets the usage in the words of the provider, whose totals leave a part out.
+	ownUsage bool
+	// counts is what the reader of the provider can see of the usage that was billed; all when nil.
+	counts func(emulator.Usage) emulator.Usage
+}
+
+const (
+	vertexBase = `base_url: "${SIM}/vertex/v1/projects/` + emulator.Project + `/locations/` + emulator.Location + `", usage: vertex,
+    auth: {kind: google, scope: "https://www.googleapis.com/auth/cloud-platform"}`
+	bedrockAuth = `base_url: "${SIM}/bedrock", auth: {kind: sigv4, service: bedrock, region: ` + emulator.Region + `}`
+	entraAuth   = `auth: {kind: entra, tenant: ` + emulator.Tenant + `, client_id: ` + emulator.ClientID + `, authority: "SIM_ORIGIN",
+    scope: "https://cognitiveservices.azure.com/.default"}`
+)
+
+// emulatedWays are the ways to all providers. Their entries are what an operator writes.
+var emulatedWays = []emulated{
+	{name: "openai-chat", provider: "openai", entry: `base_url: "${SIM}/openai/v1", usage: openai`, model: "gpt-5-mini", style: llm.Chat,
+		wait: 2500 * time.Millisecond},
+	{name: "openai-responses", provider: "openai", entry: `base_url: "${SIM}/openai/v1", usage: openai`, model: "gpt-5-mini", style: llm.Responses,
+		wait: 2500 * time.Millisecond},
+	{name: "anthropic", entry: `base_url: "${SIM}/anthropic/v1", auth: {kind: header, header: x-api-key}, usage: anthropic,
+    headers: {anthropic-version: "2023-06-01"}`, model: "claude-haiku-4-5", style: llm.Messages, wait: 7 * time.Second},
+	{name: "gemini", entry: `base_url: "${SIM}/gemini/v1beta", auth: {kind: header, header: x-goog-api-key}, usage: gemini`, model: "gemini-2.5-flash",
+		style: llm.Native, wait: 34400 * time.Millisecond},
+	{name: "vertex-gemini", provider: "vertex", entry: vertexBase + `, paths: {native: "/publishers/google/models/{model}:{method}"}`,
+		credential: "GOOGLE_ACCOUNT", model: "gemini-2.5-flash", style: llm.Native, wait: 34400 * time.Millisecond},
+	{name: "vertex-claude", provider: "vertex", entry: vertexBase, credential: "GOOGLE_ACCOUNT", model: "claude-haiku-4-5@20251001", style: llm.Messages,
+		missing: "paths of streams and members of the body", wait: 34400 * time.Millisecond},
+	{name: "vertex-open", provider: "vertex", entry: vertexBase + `, paths: {chat: /endpoints/openapi/chat/completions}`, credential: "GOOGLE_USER",
+		model: "meta/llama-4-maverick", style: llm.Chat, wait: 34400 * time.Millisecond},
+	{name: "bedrock-claude", provider: "bedrock", entry: bedrockAuth, credential: "AWS_SESSION", model: "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+		style: llm.Messages, missing: "paths of streams and members of the body", wait: 5 * time.Second},
+	{name: "bedrock-converse", provider: "bedrock", entry: bedrockAuth, credential: "AWS", model: "us.amazon.nova-2-lite-v1:0", style: "converse",
+		missing: "the codec of converse", wait: 5 * time.Second},
+	{name: "azure-key", provider: "azure", entry: `base_url: "${SIM}/azure/openai/v1", auth: {kind: header, header: api-key}, usage: azure`,
+		model: "gpt-5-mini", style: llm.Chat, wait: time.Second},
+	{name: "azure-entra", provider: "azure", entry: `base_url: "${SIM}/azure/openai/v1", usage: azure, ` + entraAuth, credential: "ENTRA",
+		model: "gpt-4o-mini", style: llm.Responses, wait: time.Second},
+	{name: "foundry", entry: `base_url: "${SIM}/foundry/models", auth: {kind: header, header: api-key}, usage: azure,
+    paths: {chat: "/chat/completions?api-version=2024-05-01-preview"}`, model: "grok-4-1-fast-non-reasoning", style: llm.Chat, ownUsage: true,
+		wait: time.Second},
+	{name: "xai-chat", provider: "xai", entry: `base_url: "${SIM}/xai/v1", usage: xai`, model: "grok-4-fast-reasoning", style: llm.Chat,
+		ownUsage: true, wait: 5 * time.Second},
+	{name: "xai-responses", provider: "xai", entry: `base_url: "${SIM}/xai/v1", usage: xai`, model: "grok-4-fast-reasoning", style: llm.Responses,
+		wait: 5 * time.Second},
+	{name: "mistral", entry: `base_url: "${SIM}/mistral/v1", usage: mistral`, model: "mistral-small-latest", style: llm.Chat, wait: 4 * time.Second,
+		counts: withoutReasoning},
+	{name: "deepseek", entry: `base_url: "${SIM}/deepseek", usage: deepseek`, model: "deepseek-flash", style: llm.Chat, noImages: true, wait: 5 * time.Second},
+	{name: "groq", entry: `base_url: "${SIM}/groq/openai/v1", usage: groq`, model: "moonshotai/kimi-k2-instruct-0905", style: llm.Chat, wait: 9 * time.Second},
+	{name: "openrouter", entry: `base_url: "${SIM}/openrouter/api/v1", usage: openrouter`, model: "anthropic/claude-haiku-4.5", style: llm.Chat,
+		wait: 5 * time.Second},
+	{name: "cohere", entry: `base_url: "${SIM}/cohere"`, model: "command-a-03-2025", style: "cohere", missing: "the codec of cohere", wait: 5 * time.Second},
+}
+
+// withoutReasoning is the usage of a provider that does not say how much of its output is reasoning.
+func withoutReasoning(u emulator.Usage) emulator.Usage {
+	u.Reasoning = 0
+	return u
+}
+
+// upstream is the provider of the emulator.
+func (w *emulated) upstream() string {
+	if w.provider == "" {
+		return w.name
+	}
+	return w.provider
+}
+
+// emulatedTerms are those of the models. Each meter that is told has a price of its own.
+const emulatedTerms = `name: Test, owner: test, kind: text, capabilities: [text], input: [INPUT], output: [text], context_tokens: 1000000,
+     max_output_tokens: 8192, on_cut: error, hedge: false, parameters: [temperature, top_p, presence_penalty, frequency_penalty, stop, seed, tools,
+     tool_choice, response_format, reasoning_effort], rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, cache_write_tokens: 3.75 per 1M,
+     output_tokens: 15 per 1M, reasoning_tokens: 20 per 1M}, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000},
+     released: 2026-01-01, routes:`
+
+// emulatedBench is a bench whose providers are those of an emulator.
+type emulatedBench struct {
+	*bench
+	emulator *emulator.Emulator
+	secrets  map[string]string
+}
+
+// setupEmulator is a bench with the providers and models of a catalog file in place of its own. In the texts, SIM_ORIGIN is the address of the
+// emulator.
+func setupEmulator(t *testing.T, providers, models string, change ...func(*gateway.Options)) *emulatedBench {
+	t.Helper()
+	b := &emulatedBench{bench: setup(t, startMoney, change...), emulator: emulator.New(emulator.Options{Now: time.Now, Random: rand.Reader})}
+	b.answerWith(b.emulator)
+	origin := b.upstream.URL
+	b.secrets = map[string]string{
+		"SIM": origin, "GOOGLE_ACCOUNT": b.emulator.ServiceAccount(origin), "GOOGLE_USER": b.emulator.AuthorizedUser(origin),
+		"ENTRA": emulator.ClientSecret, "AWS": emulator.AccessKeyID + ":" + emulator.SecretAccessKey,
+		"AWS_SESSION": emulator.SessionKeyID + ":" + emulator.SessionSecret + ":" + emulator.SessionToken,
+	}
+	text := strings.ReplaceAll("providers:\n"+providers+"models:\n"+models, "SIM_ORIGIN", origin)
+	f, err := catalog.ParseFile([]byte(text))
+	must(t, err)
+	snapshot, err := catalog.NewSnapshot(f, catalog.Options{
+		Now: time.Now, Secrets: b.secret, Log: slog.New(slog.DiscardHandler), Traits: dialect.Traits, Extras: extraRows,
+	})
+	must(t, err)
+	b.options.Snapshot = func() *catalog.Snapshot { return snapshot }
+	b.gateway = gateway.New(b.options)
+	return b
+}
+
+// secret finds the value of a variable. KEY_ is followed by the name of a provider, with an underscore for each hyphen.
+func (b *emulatedBench) secret(name string) (string, bool) {
+	if provider, isKey := strings.CutPrefix(name, "KEY_"); isKey {
+		return emulator.Key(strings.ToLower(provider)), true
+	}
+	value, has := b.secrets[name]
+	return value, has
+}
+
+// catalogOf has the provider and the model of a way. Entries is for further members of the provider.
+func (w *emulated) catalogOf() (providers, models string) {
+	credential, input := w.credential, "text, image"
+	if credential == "" {
+		credential = "KEY_" + strings.ToUpper(w.upstream())
+	}
+	if w.noImages {
+		input = "text"
+	}
+	providers = fmt.Sprintf("  - {id: %s, name: %s, credential: \"${%s}\", %s, timeouts: {first_byte: 20s, idle: 20s, total: 60s}}\n",
+		w.name, w.name, credential, w.entry)
+	models = fmt.Sprintf("  - {id: test/%s, %s [{provider: %s, model: \"%s\", style: %s}]}\n",
+		w.name, strings.Replace(emulatedTerms, "INPUT", input, 1), w.name, w.model, w.style)
+	return providers, models
+}
+
+// cell is the bench of one call: with an account of its own, and a gateway that does not know how other calls went.
+func (b *emulatedBench) cell(t *testing.T) *emulatedBench {
+	t.Helper()
+	next := *b
+	own := *b.bench
+	next.bench, own.t = &own, t
+	own.gateway = gateway.New(b.options)
+	own.open(startMoney)
+	return &next
+}
+
+// priceOf is what a billed usage costs by the terms of the models.
+func priceOf(u emulator.Usage) app.Amount {
+	return app.Amount(priced(llm.Usage{Input: u.Input, CacheRead: u.CacheRead, Output: u.Output, Reasoning: u.Reasoning}))
+}
