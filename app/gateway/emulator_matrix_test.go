@@ -201,7 +201,8 @@ func TestEmulatedProvidersServeClientsOfAllStyles(t *testing.T) {
 			waiting = append(waiting, w.name+" lacks "+w.missing)
 		}
 	}
-	b, started := setupEmulator(t, providers, models), time.Now()
+	e, origin := newEmulator(t, 0)
+	b, started := setup(t, startMoney).emulate(e, origin, providers, models, nil), time.Now()
 	var calls atomic.Int64
 	t.Run("cells", func(t *testing.T) {
 		for i := range emulatedWays {

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -58,8 +60,8 @@ var emulatedWays = []emulated{
 	{name: "gemini", entry: `base_url: "${SIM}/gemini/v1beta", auth: {kind: header, header: x-goog-api-key}, usage: gemini`, model: "gemini-2.5-flash",
 		style: llm.Native, wait: 34400 * time.Millisecond},
 	{name: "vertex-gemini", provider: "vertex", entry: vertexBase + `, paths: {native: "/publishers/google/models/{model}:{method}"}`,
-		credential: "GOOGLE_ACCOUNT", model: "gemini-2.5-flash", style: llm.Native, wait: 34400 * time.Millisecond},
-	{name: "vertex-claude", provider: "vertex", entry: vertexBase, credential: "GOOGLE_ACCOUNT", model: "claude-haiku-4-5@20251001", style: llm.Messages,
+		credential: "ACCOUNT_AT_SIM", model: "gemini-2.5-flash", style: llm.Native, wait: 34400 * time.Millisecond},
+	{name: "vertex-claude", provider: "vertex", entry: vertexBase, credential: "ACCOUNT_AT_SIM", model: "claude-haiku-4-5@20251001", style: llm.Messages,
 		missing: "paths of streams and members of the body", wait: 34400 * time.Millisecond},
 	{name: "vertex-open", provider: "vertex", entry: vertexBase + `, paths: {chat: /endpoints/openapi/chat/completions}`, credential: "GOOGLE_USER",
 		model: "meta/llama-4-maverick", style: llm.Chat, wait: 34400 * time.Millisecond},
@@ -115,34 +117,46 @@ type emulatedBench struct {
 	secrets  map[string]string
 }
 
-// setupEmulator is a bench with the providers and models of a catalog file in place of its own. In the texts, SIM_ORIGIN is the address of the
-// emulator.
-func setupEmulator(t *testing.T, providers, models string, change ...func(*gateway.Options)) *emulatedBench {
+// newEmulator makes an emulator whose clock is ahead of that of the gateway, and serves it.
+func newEmulator(t *testing.T, ahead time.Duration) (e *emulator.Emulator, origin string) {
 	t.Helper()
-	b := &emulatedBench{bench: setup(t, startMoney, change...), emulator: emulator.New(emulator.Options{Now: time.Now, Random: rand.Reader})}
-	b.answerWith(b.emulator)
-	origin := b.upstream.URL
-	b.secrets = map[string]string{
-		"SIM": origin, "GOOGLE_ACCOUNT": b.emulator.ServiceAccount(origin), "GOOGLE_USER": b.emulator.AuthorizedUser(origin),
-		"ENTRA": emulator.ClientSecret, "AWS": emulator.AccessKeyID + ":" + emulator.SecretAccessKey,
-		"AWS_SESSION": emulator.SessionKeyID + ":" + emulator.SessionSecret + ":" + emulator.SessionToken,
-	}
-	text := strings.ReplaceAll("providers:\n"+providers+"models:\n"+models, "SIM_ORIGIN", origin)
-	f, err := catalog.ParseFile([]byte(text))
-	must(t, err)
-	snapshot, err := catalog.NewSnapshot(f, catalog.Options{
-		Now: time.Now, Secrets: b.secret, Log: slog.New(slog.DiscardHandler), Traits: dialect.Traits, Extras: extraRows,
-	})
-	must(t, err)
-	b.options.Snapshot = func() *catalog.Snapshot { return snapshot }
-	b.gateway = gateway.New(b.options)
-	return b
+	e = emulator.New(emulator.Options{Now: func() time.Time { return time.Now().Add(ahead) }, Random: rand.Reader})
+	s := httptest.NewServer(e)
+	t.Cleanup(s.Close)
+	return e, s.URL
 }
 
-// secret finds the value of a variable. KEY_ is followed by the name of a provider, with an underscore for each hyphen.
+// emulate gives a bench the providers and models of a catalog file in place of its own. In the texts, SIM_ORIGIN is the address of the
+// emulator. The secrets are beside those that the emulator accepts.
+func (b *bench) emulate(e *emulator.Emulator, origin, providers, models string, secrets map[string]string) *emulatedBench {
+	b.t.Helper()
+	own := *b
+	next := &emulatedBench{bench: &own, emulator: e, secrets: map[string]string{
+		"SIM": origin, "GOOGLE_USER": e.AuthorizedUser(origin),
+		"ENTRA": emulator.ClientSecret, "AWS": emulator.AccessKeyID + ":" + emulator.SecretAccessKey,
+		"AWS_SESSION": emulator.SessionKeyID + ":" + emulator.SessionSecret + ":" + emulator.SessionToken,
+	}}
+	maps.Copy(next.secrets, secrets)
+	text := strings.ReplaceAll("providers:\n"+providers+"models:\n"+models, "SIM_ORIGIN", origin)
+	f, err := catalog.ParseFile([]byte(text))
+	must(b.t, err)
+	snapshot, err := catalog.NewSnapshot(f, catalog.Options{
+		Now: time.Now, Secrets: next.secret, Log: slog.New(slog.DiscardHandler), Traits: dialect.Traits, Extras: extraRows,
+	})
+	must(b.t, err)
+	next.options.Snapshot = func() *catalog.Snapshot { return snapshot }
+	next.gateway = gateway.New(next.options)
+	return next
+}
+
+// secret finds the value of a variable. KEY_ is followed by the name of a provider, and ACCOUNT_AT_ by the variable with the address of a
+// token endpoint.
 func (b *emulatedBench) secret(name string) (string, bool) {
 	if provider, isKey := strings.CutPrefix(name, "KEY_"); isKey {
 		return emulator.Key(strings.ToLower(provider)), true
+	}
+	if account, isAccount := strings.CutPrefix(name, "ACCOUNT_AT_"); isAccount { // Making its key takes long.
+		return b.emulator.ServiceAccount(b.secrets[account]), true
 	}
 	value, has := b.secrets[name]
 	return value, has

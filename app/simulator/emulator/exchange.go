@@ -156,14 +156,14 @@ func (x *exchange) readQuestion() *refusal {
 	} else if x.path.Stream != nil {
 		x.question.stream = *x.path.Stream
 	}
+	if bad := x.placeRefused(); bad != nil {
+		return bad
+	}
 	reasoning, known := x.provider.Models[x.question.model]
 	if !known {
 		return refuse("model")
 	}
 	x.question.reasoning = reasoning
-	if bad := x.placeRefused(); bad != nil {
-		return bad
-	}
 	if bad := wires[x.path.Wire].read(x); bad != nil {
 		return bad
 	}
