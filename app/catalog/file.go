@@ -35,11 +35,16 @@ type Aliases struct {
 // is looked up when the catalog is loaded; values are never stored. Without a credential header the credential is sent as
 // Authorization: Bearer.
 type FileProvider struct {
-	ID   string `yaml:"id" json:"id"`
-	Name string `yaml:"name" json:"name"`
+	ID string `yaml:"id" json:"id"`
+	// Name may be empty with a preset, which has a name.
+	Name string `yaml:"name,omitempty" json:"name,omitempty"`
+	// Preset names what the program knows about the provider. Members of the provider replace those of its preset.
+	Preset string `yaml:"preset,omitempty" json:"preset,omitempty"`
+	// With has the values of the fields of the preset, but no secrets.
+	With map[string]string `yaml:"with,omitempty" json:"with,omitempty"`
 	// Disabled providers are never called, and their variables need not be set.
 	Disabled   bool   `yaml:"disabled,omitempty" json:"disabled,omitempty"`
-	BaseURL    string `yaml:"base_url" json:"base_url"`
+	BaseURL    string `yaml:"base_url,omitempty" json:"base_url,omitempty"`
 	Credential string `yaml:"credential,omitempty" json:"credential,omitempty"`
 	// Credentials are further credentials, for when the first is refused or used up. Calls about videos and assets use the first alone,
 	// because the objects that they create belong to it.

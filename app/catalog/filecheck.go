@@ -118,7 +118,8 @@ func Check(f File) []error {
 		if providers[provider.ID] != nil {
 			at.addf("id", "provider %q is there twice", provider.ID)
 		}
-		providers[provider.ID] = provider
+		expanded := provider.expandedForCheck()
+		providers[provider.ID] = &expanded
 		provider.check(at)
 	}
 	if len(f.Models) > modelsMax {
@@ -177,10 +178,11 @@ func (v *FileProvider) check(p problems) {
 	if !providerID.MatchString(v.ID) {
 		p.addf("id", "%q must be small letters, digits and hyphens", v.ID)
 	}
-	if v.Name == "" {
+	if v.Name == "" && v.Preset == "" {
 		p.addf("name", "is missing")
 	}
-	if reason := badBaseURL(v.BaseURL); reason != "" {
+	v.checkPreset(p)
+	if reason := badBaseURL(v.BaseURL); reason != "" && (v.BaseURL != "" || v.Preset == "") {
 		p.addf("base_url", "%s", reason)
 	}
 	v.checkCredentials(p)

@@ -18,6 +18,9 @@ func (v *FileProvider) references() (all []reference) {
 			all = append(all, reference{field, match[1]})
 		}
 	}
+	for _, field := range sortedKeys(v.With) {
+		find("with."+field, v.With[field])
+	}
 	find("base_url", v.BaseURL)
 	find("credential", v.Credential)
 	find("proxy", v.Proxy)

@@ -124,8 +124,10 @@ type Route struct {
 	ID       string
 	Provider *Provider
 	// Model is the provider's name of the model.
-	Model         string
-	Style         llm.Style
+	Model string
+	Style llm.Style
+	// Wire is how calls go to a provider with a preset; nil for one that gets them as the style has them.
+	Wire          *Wire
 	Order, Weight int
 	Timeouts      Timeouts
 	// Extras are the rows of the table of extras of the style that the provider does and the model has a price for.
@@ -151,8 +153,10 @@ type Provider struct {
 	// Auth is how the credentials are used. Its header is in CredentialHeader.
 	Auth    Auth
 	Headers map[string]string
-	// Paths are the paths below BaseURL that differ from those of the style.
-	Paths    map[llm.Style]string
+	// Paths are the paths below BaseURL that differ from those of the style. Where there is a wire, they are part of it.
+	Paths map[llm.Style]string
+	// Wires are how calls of each style of the preset go to the provider; nil without a preset.
+	Wires    map[llm.Style]*Wire
 	Timeouts Timeouts
 	Limits   ProviderLimits
 	// AssetGroup is the gateway's resource group for material assets. It is empty when the provider keeps none.
@@ -292,10 +296,11 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 			return value
 		})
 	}
+	v, wires, badPreset := v.resolvePreset(fill)
 	p := &Provider{
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credentials: []Secret{NewSecret(fill(v.Credential))},
 		CredentialHeader: cmp.Or(v.CredentialHeader, v.Auth.Header), Auth: v.Auth, Headers: map[string]string{},
-		Paths: maps.Clone(v.Paths), Limits: v.Limits,
+		Paths: maps.Clone(v.Paths), Wires: wires, Limits: v.Limits,
 		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
 		UsageReader: v.Usage, AfterCancel: cmp.Or(v.AfterCancel, CancelUnknown), CostIsPrice: v.ProviderCost == CostIsPrice,
 		totalNamed: v.Timeouts.Total > 0,
@@ -316,6 +321,8 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 		p.Unusable = "disabled in the catalog"
 	case len(missing) > 0:
 		p.Unusable = "not set: " + strings.Join(missing, ", ")
+	case badPreset != "":
+		p.Unusable = badPreset
 	case badBase != "":
 		p.Unusable = "base_url " + badBase
 	case p.Proxy != "" && (err != nil || !isHTTP(proxyURL)):
@@ -352,6 +359,7 @@ func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts
 			return nil, fmt.Errorf("provider %s does not exist", r.Provider)
 		}
 		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
+		route.Wire = p.Wires[r.Style]
 		route.Quirks = quirk.Of(p.UsageReader, r.Style, out.alwaysReasons())
 		route.Timeouts = r.Timeouts.withDefaults(m.Timeouts.withDefaults(p.Timeouts))
 		route.Timeouts.Total = m.attemptTotal(&r, p)

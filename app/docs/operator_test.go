@@ -14,7 +14,7 @@ import (
 
 // operatorPages are the pages that the operator guide must have.
 var operatorPages = []string{
-	"catalog", "commands", "configuration", "demo", "deploy", "money", "monitoring", "people", "replicas", "routing", "runbook", "secrets",
+	"catalog", "commands", "configuration", "demo", "deploy", "money", "monitoring", "people", "presets", "replicas", "routing", "runbook", "secrets",
 	"storage", "upgrade",
 }
 

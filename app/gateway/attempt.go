@@ -131,7 +131,7 @@ func (a *attempt) send(maxTokens int64) *provider.Fault {
 	var fault *provider.Fault
 	a.answer, fault = a.call.gateway.o.Providers.Send(ctx, provider.Attempt{
 		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
-		Stream: a.exchange.Streams(),
+		Betas: a.call.bodyBetas(a.route, a.exchange), Stream: a.exchange.Streams(),
 	})
 	return fault
 }

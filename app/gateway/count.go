@@ -44,7 +44,7 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 		return count, err
 	}
 	defer p.slot.Release(0)
-	if picked.route == nil || !provider.Counts(picked.route.Style) {
+	if picked.route == nil || !provider.Counts(picked.route) {
 		count.Tokens, count.Estimated = p.funding.estimate.inputLikely, true
 		return count, nil
 	}
@@ -99,6 +99,7 @@ func (a *attempt) count(ctx context.Context) (int64, *provider.Fault) {
 	payload.Data = a.exchange.CountRequest(payload.Data, dialect.Edit{Model: a.route.Model})
 	answer, fault := a.call.gateway.o.Providers.Count(ctx, provider.Attempt{
 		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
+		Betas: a.call.bodyBetas(a.route, a.exchange),
 	})
 	if fault != nil {
 		a.hideUpstreamName(fault.Err)

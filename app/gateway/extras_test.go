@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"umg/app"
+	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/gateway"
 	"umg/app/llm"
@@ -124,7 +125,7 @@ func (b *bench) asksFor(t *testing.T, u *tape, style, upstream llm.Style, models
 	}
 	quote, quoteErr := b.gateway.Quote(t.Context(), call)
 	count, countErr := gateway.Count{}, quoteErr
-	if provider.Counts(upstream) {
+	if provider.Counts(&catalog.Route{Style: upstream}) {
 		count, countErr = b.gateway.CountTokens(t.Context(), call)
 	}
 	counted := u.played()
@@ -147,7 +148,7 @@ func (b *bench) asksFor(t *testing.T, u *tape, style, upstream llm.Style, models
 		return
 	}
 	listed := []string{s.header.Get("X-Gateway-Dropped"), quote.Dropped}
-	if provider.Counts(upstream) {
+	if provider.Counts(&catalog.Route{Style: upstream}) {
 		listed = append(listed, count.Dropped)
 	}
 	for _, list := range listed {

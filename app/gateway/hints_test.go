@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"umg/app"
+	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/llm"
 	"umg/app/provider"
@@ -66,7 +67,7 @@ func TestHintsThatAModelDoesNotTakeAreLeftOutAndListed(t *testing.T) {
 			}
 			quote, quoteErr := b.gateway.Quote(t.Context(), call)
 			count, countErr := gateway.Count{Dropped: quote.Dropped}, quoteErr
-			if provider.Counts(upstream) {
+			if provider.Counts(&catalog.Route{Style: upstream}) {
 				count, countErr = b.gateway.CountTokens(t.Context(), call)
 			}
 			counted := u.played()

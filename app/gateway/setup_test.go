@@ -41,6 +41,7 @@ providers:
   - {id: nameless, name: Nameless, base_url: "http://does-not-exist.invalid/v1", credential: "${SECRET}"}
   - {id: lasting, name: Lasting, base_url: "${SIM}/lasting/v1", credential: "${SECRET}", after_cancel: continues, timeouts: {first_byte: 10s, idle: 10s, total: 60s}}
   - {id: stating, name: Stating, base_url: "${SIM}/stating/v1", credential: "${SECRET}", usage: openrouter, provider_cost: price}
+  - {id: cloud, preset: bedrock, with: {region: us-east-1, credential_type: api_key}, base_url: "${SIM}", credential: "${SECRET}"}
 models:
   - {id: test/stated, ROUTES [{provider: stating, model: up-stated, style: chat,
      cost: {rates: {input_tokens: 2 per 1M, cache_read_tokens: 0.2 per 1M, output_tokens: 10 per 1M}}}]}
@@ -67,6 +68,7 @@ models:
   - {id: test/on-messages, STYLED [{provider: alpha, model: up-messages, style: messages}]}
   - {id: test/on-responses, STYLED [{provider: alpha, model: up-responses, style: responses}]}
   - {id: test/on-native, STYLED [{provider: alpha, model: up-native, style: native}]}
+  - {id: test/on-cloud, STYLED [{provider: cloud, model: "arn:aws:bedrock:a/b", style: messages}]}
   - {id: test/little-on-chat, SHORT [{provider: alpha, model: up-chat, style: chat}]}
   - {id: test/little-on-messages, SHORT [{provider: alpha, model: up-messages, style: messages}]}
   - {id: test/little-on-responses, SHORT [{provider: alpha, model: up-responses, style: responses}]}

@@ -22,7 +22,8 @@ var forwardedHeaders = [...]string{versionHeader, betaHeader}
 const (
 	versionHeader   = "vendorb-version"
 	betaHeader      = "vendorb-beta"
-	versionStandard = "2023-06-01" // This version has all parameters.
+	versionStandard = "2023-06-01"        // This version has all parameters.
+	versionMember   = "anthropic_version" // This member has the version where a provider takes it in the body.
 )
 
 // requestBuilder builds the requests to upstreams from the client's request. A hedge has its own builder, since fetched images are
@@ -172,12 +173,15 @@ func (c *call) upstreamHeader(route *catalog.Route, x *translate.Exchange) http.
 	names := c.gateway.o.Snapshot()
 	out := make(http.Header, 2*len(forwardedHeaders))
 	for _, name := range forwardedHeaders {
+		if name == betaHeader && takesBetasInBody(route) {
+			continue
+		}
 		spellings := names.Spellings(name)
 		_, values := c.clientHeader(spellings)
 		if name == betaHeader {
 			values, _ = splitBetas(values, route.Extras)
 		}
-		if values == nil && name == versionHeader && !hasHeader(route.Provider, spellings) {
+		if values == nil && name == versionHeader && !namesVersion(route, spellings) {
 			values = []string{versionStandard}
 		}
 		for _, to := range spellings {
@@ -202,14 +206,42 @@ func (c *call) clientHeader(spellings []string) (name string, values []string) {
 	return "", nil
 }
 
-// hasHeader reports whether the provider's own headers have one of the spellings.
-func hasHeader(p *catalog.Provider, spellings []string) bool {
-	for name := range p.Headers {
+// namesVersion reports whether the version is among the provider's own headers, under one of the spellings, or in the body.
+func namesVersion(route *catalog.Route, spellings []string) bool {
+	if hasHeader(route.Provider.Headers, spellings) {
+		return true
+	}
+	w := route.Wire
+	return w != nil && (w.Body.Add[versionMember] != "" || hasHeader(w.Headers, spellings))
+}
+
+func hasHeader(headers map[string]string, spellings []string) bool {
+	for name := range headers {
 		if slices.ContainsFunc(spellings, func(s string) bool { return strings.EqualFold(name, s) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// takesBetasInBody reports whether the provider of a route takes trial features in the body, and not in a header.
+func takesBetasInBody(route *catalog.Route) bool { return route.Wire != nil && route.Wire.Body.Betas != "" }
+
+// bodyBetas are the trial features that the client asks for and the provider of the route takes in the body.
+func (c *call) bodyBetas(route *catalog.Route, x *translate.Exchange) (names []string) {
+	if x.Upstream() != llm.Messages || !takesBetasInBody(route) {
+		return nil
+	}
+	_, values := c.clientHeader(c.gateway.o.Snapshot().Spellings(betaHeader))
+	values, _ = splitBetas(values, route.Extras)
+	for _, value := range values {
+		for name := range strings.SplitSeq(value, ",") {
+			if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // splitBetas separates the trial features that are sent upstream from those that switch extras on which the route does not serve. A

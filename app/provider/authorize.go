@@ -32,17 +32,17 @@ type access struct {
 }
 
 // newAccess prepares the credential of a provider, and adds it to a header when it belongs there. The caller holds the lock.
-func (c *Client) newAccess(p *catalog.Provider, secret catalog.Secret, h http.Header) (access, error) {
+func (c *Client) newAccess(p *catalog.Provider, auth catalog.Auth, secret catalog.Secret, h http.Header) (access, error) {
 	value := secret.Reveal()
 	switch {
-	case credential.NeedsSource(p.Auth.Kind):
-		source, err := c.source(p, secret)
+	case credential.NeedsSource(auth.Kind):
+		source, err := c.source(p, auth, secret)
 		return access{source: source}, err
-	case value == "" || p.Auth.Kind == catalog.AuthNone:
+	case value == "" || auth.Kind == catalog.AuthNone:
 		return access{}, nil
-	case p.Auth.Kind == catalog.AuthQuery:
+	case auth.Kind == catalog.AuthQuery:
 		escaped := url.QueryEscape(value)
-		return access{query: p.Auth.Parameter + "=" + escaped, name: p.Auth.Parameter, texts: []string{value, escaped}}, nil
+		return access{query: auth.Parameter + "=" + escaped, name: auth.Parameter, texts: []string{value, escaped}}, nil
 	case p.CredentialHeader == "" || strings.EqualFold(p.CredentialHeader, "Authorization"):
 		h.Set("Authorization", "Bearer "+value)
 	default:
@@ -52,9 +52,9 @@ func (c *Client) newAccess(p *catalog.Provider, secret catalog.Secret, h http.He
 }
 
 // source returns the source of a credential, which all targets of the provider share.
-func (c *Client) source(p *catalog.Provider, secret catalog.Secret) (credential.Source, error) {
+func (c *Client) source(p *catalog.Provider, auth catalog.Auth, secret catalog.Secret) (credential.Source, error) {
 	// Requests for tokens are rare, so they keep no connections.
-	key := sourceKey{p.ID, p.Auth, secret, transportKey{connect: p.Timeouts.Connect, proxy: p.Proxy, single: true}}
+	key := sourceKey{p.ID, auth, secret, transportKey{connect: p.Timeouts.Connect, proxy: p.Proxy, single: true}}
 	if s := c.sources[key]; s != nil {
 		return s, nil
 	}
@@ -63,7 +63,7 @@ func (c *Client) source(p *catalog.Provider, secret catalog.Secret) (credential.
 		return nil, err
 	}
 	s, err := credential.New(credential.Options{
-		Provider: p.ID, Auth: p.Auth, Value: secret, Now: c.now, Transport: transport, Fetches: c.fetches, Log: c.log,
+		Provider: p.ID, Auth: auth, Value: secret, Now: c.now, Transport: transport, Fetches: c.fetches, Log: c.log,
 	})
 	if err != nil {
 		return nil, err

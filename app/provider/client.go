@@ -20,6 +20,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/provider/credential"
 	"umg/app/provider/errorclass"
+	"umg/app/provider/framing"
 )
 
 const (
@@ -98,16 +99,16 @@ type target struct {
 	now       app.Clock
 	errors    *errorclass.Table // Errors says what the errors of the provider mean.
 	ownPaths  bool              // OwnPaths is set for calls that have their own paths.
+	body      *bodyChange       // Body is how request bodies are changed; nil when they are not.
+	framing   framing.Kind      // Framing is that of streams; empty for server-sent events.
 }
 
 // targetConfig has the path and the credential of a target.
 type targetConfig struct {
-	provider *catalog.Provider
-	path     string
-	secret   catalog.Secret
-	connect  time.Duration
-	errors   *errorclass.Table
-	ownPaths bool
+	targetKey
+
+	path   string // Path has the model in it when it belongs there.
+	secret catalog.Secret
 }
 
 // transportKey identifies a transport by its time limit, its proxy, and whether each connection is for one request.
@@ -118,7 +119,11 @@ type transportKey struct {
 }
 
 func (c *Client) prepare(p targetConfig) (*target, error) {
-	address := p.provider.BaseURL + p.path
+	base, auth := p.provider.BaseURL, p.provider.Auth
+	if p.wire != nil {
+		base, auth = p.wire.Base, p.wire.Auth
+	}
+	address := base + p.path
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("provider: %q is not an address", address)
@@ -132,22 +137,23 @@ func (c *Client) prepare(p targetConfig) (*target, error) {
 	for name, value := range p.provider.Headers {
 		h.Set(name, value)
 	}
-	a, err := c.newAccess(p.provider, p.secret, h)
+	t := &target{url: u, header: h, now: c.now, errors: p.errors, ownPaths: p.base}
+	if p.wire != nil {
+		t.useWire(p.wire, p.counts, p.stream)
+	}
+	a, err := c.newAccess(p.provider, auth, p.secret, h)
 	if err != nil {
 		return nil, err
 	}
 	a.addQuery(u)
-	transport, err := c.transport(transportKey{connect: p.connect, proxy: p.provider.Proxy})
-	if err != nil {
+	t.access = a
+	if t.transport, err = c.transport(transportKey{connect: p.connect, proxy: p.provider.Proxy}); err != nil {
 		return nil, err
 	}
-	fresh, err := c.transport(transportKey{connect: p.connect, proxy: p.provider.Proxy, single: true})
-	if err != nil {
+	if t.singleUse, err = c.transport(transportKey{connect: p.connect, proxy: p.provider.Proxy, single: true}); err != nil {
 		return nil, err
 	}
-	return &target{
-		url: u, header: h, access: a, transport: transport, singleUse: fresh, now: c.now, errors: p.errors, ownPaths: p.ownPaths,
-	}, nil
+	return t, nil
 }
 
 // transport is shared by all providers with the same connect time-out and proxy. Names are resolved for every
@@ -209,11 +215,14 @@ func (c *Client) forgetTransports() {
 var errTunnel = errors.New("provider: the proxy does not connect us")
 
 // send makes one attempt. The answer's body must be closed.
-func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Header) (*Answer, *Fault) {
-	header := t.header
-	if len(extra) > 0 {
+func (c *Client) send(ctx context.Context, t *target, attempt *Attempt) (*Answer, *Fault) {
+	header, p := t.header, attempt.Payload
+	if len(attempt.Header) > 0 {
 		header = header.Clone()
-		maps.Copy(header, extra)
+		maps.Copy(header, attempt.Header)
+	}
+	if t.body != nil {
+		t.body.apply(p, attempt.Betas)
 	}
 	header = c.withParent(ctx, header)
 	s := &outgoing{payload: p}
@@ -262,7 +271,10 @@ func (a *Answer) checkContentType(h http.Header) *Fault {
 	if contentType != jsonType && contentType != eventStream { // The usual types need no parser.
 		kind, _, err = mime.ParseMediaType(contentType)
 	}
+	framed := a.target.framing
 	switch {
+	case framed != "" && err == nil && kind == framed.ContentType():
+		a.Stream, a.body = true, framing.NewReader(framed, a.body)
 	case err == nil && kind == eventStream:
 		a.Stream = true
 	case err == nil && (kind == jsonType || strings.HasSuffix(kind, "+json")):

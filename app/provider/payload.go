@@ -19,6 +19,8 @@ const (
 type Payload struct {
 	Data []byte
 	refs atomic.Int32
+	// changed means that the body has the form of its provider already.
+	changed bool
 }
 
 var payloads = sync.Pool{New: func() any { return &Payload{} }}
@@ -35,7 +37,7 @@ func NewPayload(size int) *Payload {
 	if cap(p.Data) < size {
 		p.Data = make([]byte, 0, size)
 	}
-	p.Data = p.Data[:0]
+	p.Data, p.changed = p.Data[:0], false
 	return p
 }
 

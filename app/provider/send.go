@@ -28,8 +28,30 @@ var countPaths = map[llm.Style]string{
 	llm.Native:    "/models/{model}:countTokens",
 }
 
-// Counts reports whether providers of a style count tokens.
-func Counts(s llm.Style) bool { return countPaths[s] != "" }
+// Counts reports whether the provider of a route counts tokens.
+func Counts(r *catalog.Route) bool { return countPath(r) != "" }
+
+// countPath is the path for counting tokens; empty when the provider does not count them.
+func countPath(r *catalog.Route) string {
+	if r.Wire != nil {
+		return r.Wire.CountPath
+	}
+	return countPaths[r.Style]
+}
+
+// callPath is the path of a call, which may have marks.
+func callPath(r *catalog.Route, stream bool) string {
+	if w := r.Wire; w != nil {
+		if stream {
+			return w.StreamPath
+		}
+		return w.Path
+	}
+	if path := r.Provider.Paths[r.Style]; path != "" {
+		return path
+	}
+	return paths[r.Style]
+}
 
 // The methods that stand for {method} in a path.
 const (
@@ -48,7 +70,9 @@ type targetKey struct {
 	model      string // Model is set when it is in the path.
 	stream     bool
 	base       bool // Base is set for calls that have their own paths.
+	counts     bool // Counts is set for counting tokens.
 	errors     *errorclass.Table
+	wire       *catalog.Wire
 }
 
 // Attempt is one attempt on a route. Header is sent in addition to the provider's own.
@@ -57,48 +81,51 @@ type Attempt struct {
 	Credential int // Credential is the index of the credential to use.
 	Payload    *Payload
 	Header     http.Header
+	Betas      []string // Betas are the trial features for a provider that takes them in the body.
 	Stream     bool
 }
 
 // Send makes one attempt. Cancelling the context with one of this package's causes ends the attempt as a timeout. The caller must set
 // deadlines for reading the answer, and close it.
 func (c *Client) Send(ctx context.Context, a Attempt) (*Answer, *Fault) {
-	path := a.Route.Provider.Paths[a.Route.Style]
-	if path == "" {
-		path = paths[a.Route.Style]
-	}
-	return c.sendTo(ctx, path, &a)
+	return c.sendTo(ctx, callPath(a.Route, a.Stream), &a, false)
 }
 
 // Count asks a route for the number of tokens of a request. It is otherwise like Send.
 func (c *Client) Count(ctx context.Context, a Attempt) (*Answer, *Fault) {
 	a.Stream = false
-	return c.sendTo(ctx, countPaths[a.Route.Style], &a)
+	return c.sendTo(ctx, countPath(a.Route), &a, true)
 }
 
-func (c *Client) sendTo(ctx context.Context, path string, a *Attempt) (*Answer, *Fault) {
-	t, err := c.target(path, a)
+func (c *Client) sendTo(ctx context.Context, path string, a *Attempt, counts bool) (*Answer, *Fault) {
+	t, err := c.target(path, a, counts)
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
 	}
-	return c.send(ctx, t, a.Payload, a.Header)
+	return c.send(ctx, t, a)
 }
 
 // target returns the target of a route. When there are too many, all targets are dropped.
-func (c *Client) target(path string, a *Attempt) (*target, error) {
+func (c *Client) target(path string, a *Attempt, counts bool) (*target, error) {
 	r := a.Route
 	key := targetKey{
 		provider: r.Provider, credential: a.Credential, path: path, connect: r.Timeouts.Connect,
-		errors: errorclass.Of(r.Provider.UsageReader, r.Style),
+		errors: errorclass.Of(r.Provider.UsageReader, r.Style), wire: r.Wire,
 	}
 	if strings.Contains(path, modelMark) {
 		key.model, key.stream = r.Model, a.Stream
+	}
+	if r.Wire != nil {
+		key.stream, key.counts = a.Stream, counts
 	}
 	if t := c.cachedTarget(key); t != nil {
 		return t, nil
 	}
 	if path == "" {
 		return nil, fmt.Errorf("provider: the %s style is not spoken", r.Style)
+	}
+	if r.Wire != nil {
+		return c.addTarget(key, withMethod(r.Wire.WithModel(path, r.Model), a.Stream))
 	}
 	return c.addTarget(key, expandPath(path, r.Model, a.Stream))
 }
@@ -117,9 +144,7 @@ func (c *Client) addTarget(key targetKey, path string) (*target, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t, err := c.prepare(targetConfig{
-		provider: p, path: path, secret: secret, connect: key.connect, errors: key.errors, ownPaths: key.base,
-	})
+	t, err := c.prepare(targetConfig{targetKey: key, path: path, secret: secret})
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +165,19 @@ func expandPath(path, model string, stream bool) string {
 		segments[i] = url.PathEscape(segments[i])
 	}
 	path = strings.ReplaceAll(path, modelMark, strings.Join(segments, "/"))
-	if !stream {
-		return strings.ReplaceAll(path, methodMark, wholeMethod)
+	if stream && !strings.Contains(path, methodMark) {
+		return path + streamQuery
 	}
-	return strings.ReplaceAll(path, methodMark, streamMethod) + streamQuery
+	return withMethod(path, stream)
+}
+
+// withMethod returns a path with the method in place of its mark. A path without the mark stays as it is.
+func withMethod(path string, stream bool) string {
+	switch {
+	case !strings.Contains(path, methodMark):
+		return path
+	case stream:
+		return strings.ReplaceAll(path, methodMark, streamMethod) + streamQuery
+	}
+	return strings.ReplaceAll(path, methodMark, wholeMethod)
 }

@@ -130,7 +130,7 @@ func (t *Tracer) Attempt(ctx context.Context, r *catalog.Route, number int) (con
 		attributes.text("gen_ai.provider.name", r.Provider.ID)
 		attributes.text("gen_ai.request.model", r.Model)
 		attributes.number("http.request.resend_count", int64(number-1))
-		attributes.address(r.Provider.BaseURL)
+		attributes.address(r.BaseURL())
 		span.SetAttributes(attributes...)
 	}
 	return ctx, &Attempt{span: span}
