@@ -38,7 +38,7 @@ var addresses = []struct {
 	wire Wire
 }{
 	{"/chat/completions", Chat}, {"/v1/messages", Messages}, {"publishers/anthropic", Messages}, {"/responses", Responses},
-	{"/invoke-with-response-stream", AWSStream}, {"/converse-stream", AWSStream}, {"/converse", Converse},
+	{"/invoke-with-response-stream", AWSStream}, {"/converse-stream", Converse}, {"/converse", Converse},
 	{"anthropic.claude", Messages}, {"/invoke", Converse}, {"/v2/chat", Cohere}, {"/api/chat", Ollama},
 	{"/videos", Video}, {":predictLongRunning", Video}, {"/operations/", Video}, {"/v1beta/files/", Video},
 	{":countTokens", CountTokens}, {"enerateContent", Native}, {"/v1/models/", Predictions}, {"/v1/models", ModelList},
