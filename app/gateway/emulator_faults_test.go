@@ -59,6 +59,8 @@ const (
 	refusedCredential = `level=ERROR msg="provider credential refused, cooling down" provider=faulty`
 	bedrockChat       = `base_url: "${SIM}/bedrock", paths: {chat: "/model/us.amazon.nova-2-lite-v1%3A0/converse"}, usage: bedrock,
     auth: {kind: sigv4, service: bedrock, region: `
+	vertexBase = `base_url: "${SIM}/vertex/v1/projects/` + emulator.Project + `/locations/` + emulator.Location + `", usage: vertex,
+    auth: {kind: google, scope: "https://www.googleapis.com/auth/cloud-platform"}`
 	vertexChat = vertexBase + `, paths: {chat: /endpoints/openapi/chat/completions}`
 )
 

@@ -35,58 +35,58 @@ type emulated struct {
 	noImages bool
 	// wait is what an error of too many requests asks to wait, as the client gets it.
 	wait time.Duration
-	// ownUsage means that a client of the style of the way gets the usage in the words of the provider, whose totals leave a part out.
+	// ownUsage means that a client of the style of the way gets the usage in the words of the provider, whose totals, or whose last event,
+	// leave a part out.
 	ownUsage bool
 	// counts is what the reader of the provider can see of the usage that was billed; all when nil.
 	counts func(emulator.Usage) emulator.Usage
 }
 
 const (
-	vertexBase = `base_url: "${SIM}/vertex/v1/projects/` + emulator.Project + `/locations/` + emulator.Location + `", usage: vertex,
-    auth: {kind: google, scope: "https://www.googleapis.com/auth/cloud-platform"}`
-	bedrockAuth = `base_url: "${SIM}/bedrock", auth: {kind: sigv4, service: bedrock, region: ` + emulator.Region + `}`
-	entraAuth   = `auth: {kind: entra, tenant: ` + emulator.Tenant + `, client_id: ` + emulator.ClientID + `, authority: "SIM_ORIGIN",
+	vertexEntry  = `preset: vertex, with: {project: ` + emulator.Project + `, location: ` + emulator.Location + `}, base_url: "${SIM}/vertex"`
+	bedrockEntry = `preset: bedrock, with: {region: ` + emulator.Region + `}, base_url: "${SIM}/bedrock"`
+	entraAuth    = `auth: {kind: entra, tenant: ` + emulator.Tenant + `, client_id: ` + emulator.ClientID + `, authority: "SIM_ORIGIN",
     scope: "https://cognitiveservices.azure.com/.default"}`
 )
 
-// emulatedWays are the ways to all providers. Their entries are what an operator writes.
+// emulatedWays are the ways to all providers. Their entries are what an operator writes, and the address of the emulator.
 var emulatedWays = []emulated{
-	{name: "openai-chat", provider: "openai", entry: `base_url: "${SIM}/openai/v1", usage: openai`, model: "gpt-5-mini", style: llm.Chat,
+	{name: "openai-chat", provider: "openai", entry: `preset: openai, base_url: "${SIM}/openai/v1"`, model: "gpt-5-mini", style: llm.Chat,
 		wait: 2500 * time.Millisecond},
-	{name: "openai-responses", provider: "openai", entry: `base_url: "${SIM}/openai/v1", usage: openai`, model: "gpt-5-mini", style: llm.Responses,
+	{name: "openai-responses", provider: "openai", entry: `preset: openai, base_url: "${SIM}/openai/v1"`, model: "gpt-5-mini", style: llm.Responses,
 		wait: 2500 * time.Millisecond},
-	{name: "anthropic", entry: `base_url: "${SIM}/anthropic/v1", auth: {kind: header, header: x-api-key}, usage: anthropic,
-    headers: {anthropic-version: "2023-06-01"}`, model: "claude-haiku-4-5", style: llm.Messages, wait: 7 * time.Second},
-	{name: "gemini", entry: `base_url: "${SIM}/gemini/v1beta", auth: {kind: header, header: x-goog-api-key}, usage: gemini`, model: "gemini-2.5-flash",
-		style: llm.Native, wait: 34400 * time.Millisecond},
-	{name: "vertex-gemini", provider: "vertex", entry: vertexBase + `, paths: {native: "/publishers/google/models/{model}:{method}"}`,
-		credential: "ACCOUNT_AT_SIM", model: "gemini-2.5-flash", style: llm.Native, wait: 34400 * time.Millisecond},
-	{name: "vertex-claude", provider: "vertex", entry: vertexBase, credential: "ACCOUNT_AT_SIM", model: "claude-haiku-4-5@20251001", style: llm.Messages,
-		missing: "paths of streams and members of the body", wait: 34400 * time.Millisecond},
-	{name: "vertex-open", provider: "vertex", entry: vertexBase + `, paths: {chat: /endpoints/openapi/chat/completions}`, credential: "GOOGLE_USER",
-		model: "meta/llama-4-maverick", style: llm.Chat, wait: 34400 * time.Millisecond},
-	{name: "bedrock-claude", provider: "bedrock", entry: bedrockAuth, credential: "AWS_SESSION", model: "us.anthropic.claude-haiku-4-5-20251001-v1:0",
-		style: llm.Messages, missing: "paths of streams and members of the body", wait: 5 * time.Second},
-	{name: "bedrock-converse", provider: "bedrock", entry: bedrockAuth, credential: "AWS", model: "us.amazon.nova-2-lite-v1:0", style: "converse",
-		missing: "the codec of converse", wait: 5 * time.Second},
-	{name: "azure-key", provider: "azure", entry: `base_url: "${SIM}/azure/openai/v1", auth: {kind: header, header: api-key}, usage: azure`,
-		model: "gpt-5-mini", style: llm.Chat, wait: time.Second},
-	{name: "azure-entra", provider: "azure", entry: `base_url: "${SIM}/azure/openai/v1", usage: azure, ` + entraAuth, credential: "ENTRA",
-		model: "gpt-4o-mini", style: llm.Responses, wait: time.Second},
-	{name: "foundry", entry: `base_url: "${SIM}/foundry/models", auth: {kind: header, header: api-key}, usage: azure,
-    paths: {chat: "/chat/completions?api-version=2024-05-01-preview"}`, model: "grok-4-1-fast-non-reasoning", style: llm.Chat, ownUsage: true,
-		wait: time.Second},
-	{name: "xai-chat", provider: "xai", entry: `base_url: "${SIM}/xai/v1", usage: xai`, model: "grok-4-fast-reasoning", style: llm.Chat,
-		ownUsage: true, wait: 5 * time.Second},
-	{name: "xai-responses", provider: "xai", entry: `base_url: "${SIM}/xai/v1", usage: xai`, model: "grok-4-fast-reasoning", style: llm.Responses,
+	{name: "anthropic", entry: `preset: anthropic, base_url: "${SIM}/anthropic/v1"`, model: "claude-haiku-4-5", style: llm.Messages, wait: 7 * time.Second},
+	{name: "gemini", entry: `preset: gemini, base_url: "${SIM}/gemini/v1beta"`, model: "gemini-2.5-flash", style: llm.Native, wait: 34400 * time.Millisecond},
+	{name: "vertex-gemini", provider: "vertex", entry: vertexEntry, credential: "ACCOUNT_AT_SIM", model: "gemini-2.5-flash", style: llm.Native,
+		wait: 34400 * time.Millisecond},
+	{name: "vertex-claude", provider: "vertex", entry: vertexEntry, credential: "ACCOUNT_AT_SIM", model: "claude-haiku-4-5@20251001", style: llm.Messages, ownUsage: true,
+		wait: 34400 * time.Millisecond},
+	{name: "vertex-open", provider: "vertex", entry: vertexEntry, credential: "GOOGLE_USER", model: "meta/llama-4-maverick", style: llm.Chat,
+		wait: 34400 * time.Millisecond},
+	{name: "bedrock-claude", provider: "bedrock", entry: bedrockEntry, credential: "AWS_SESSION", model: "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+		style: llm.Messages, ownUsage: true, wait: 5 * time.Second},
+	{name: "bedrock-claude-key", provider: "bedrock", entry: strings.Replace(bedrockEntry, "}", ", credential_type: api_key}", 1),
+		model: "us.anthropic.claude-haiku-4-5-20251001-v1:0", style: llm.Messages, ownUsage: true, wait: 5 * time.Second},
+	{name: "bedrock-converse", provider: "bedrock", entry: bedrockEntry, credential: "AWS", model: "us.amazon.nova-2-lite-v1:0", style: llm.Converse,
 		wait: 5 * time.Second},
-	{name: "mistral", entry: `base_url: "${SIM}/mistral/v1", usage: mistral`, model: "mistral-small-latest", style: llm.Chat, wait: 4 * time.Second,
+	{name: "azure-key", provider: "azure", entry: `preset: azure, with: {resource: res}, base_url: "${SIM}/azure/openai/v1"`, model: "gpt-5-mini",
+		style: llm.Chat, wait: time.Second},
+	{name: "azure-entra", provider: "azure", entry: `preset: azure, with: {resource: res}, base_url: "${SIM}/azure/openai/v1", ` + entraAuth,
+		credential: "ENTRA", model: "gpt-4o-mini", style: llm.Responses, wait: time.Second},
+	{name: "foundry", entry: `preset: azure-foundry, with: {resource: res}, base_url: "${SIM}/foundry/models"`, model: "grok-4-1-fast-non-reasoning",
+		style: llm.Chat, ownUsage: true, wait: time.Second},
+	{name: "xai-chat", provider: "xai", entry: `preset: xai, base_url: "${SIM}/xai/v1"`, model: "grok-4-fast-reasoning", style: llm.Chat, ownUsage: true,
+		wait: 5 * time.Second},
+	{name: "xai-responses", provider: "xai", entry: `preset: xai, base_url: "${SIM}/xai/v1"`, model: "grok-4-fast-reasoning", style: llm.Responses,
+		wait: 5 * time.Second},
+	{name: "mistral", entry: `preset: mistral, base_url: "${SIM}/mistral/v1"`, model: "mistral-small-latest", style: llm.Chat, wait: 4 * time.Second,
 		counts: withoutReasoning},
-	{name: "deepseek", entry: `base_url: "${SIM}/deepseek", usage: deepseek`, model: "deepseek-flash", style: llm.Chat, noImages: true, wait: 5 * time.Second},
-	{name: "groq", entry: `base_url: "${SIM}/groq/openai/v1", usage: groq`, model: "moonshotai/kimi-k2-instruct-0905", style: llm.Chat, wait: 9 * time.Second},
-	{name: "openrouter", entry: `base_url: "${SIM}/openrouter/api/v1", usage: openrouter`, model: "anthropic/claude-haiku-4.5", style: llm.Chat,
+	{name: "deepseek", entry: `preset: deepseek, base_url: "${SIM}/deepseek"`, model: "deepseek-flash", style: llm.Chat, noImages: true, wait: 5 * time.Second},
+	{name: "groq", entry: `preset: groq, base_url: "${SIM}/groq/openai/v1"`, model: "moonshotai/kimi-k2-instruct-0905", style: llm.Chat, wait: 9 * time.Second},
+	{name: "openrouter", entry: `preset: openrouter, base_url: "${SIM}/openrouter/api/v1"`, model: "anthropic/claude-haiku-4.5", style: llm.Chat,
 		wait: 5 * time.Second},
-	{name: "cohere", entry: `base_url: "${SIM}/cohere"`, model: "command-a-03-2025", style: "cohere", missing: "the codec of cohere", wait: 5 * time.Second},
+	{name: "cohere", entry: `preset: cohere, base_url: "${SIM}/cohere"`, model: "command-a-03-2025", style: llm.Cohere, missing: "the codec of cohere",
+		wait: 5 * time.Second},
 }
 
 // withoutReasoning is the usage of a provider that does not say how much of its output is reasoning.

@@ -61,6 +61,10 @@ type Rule struct {
 	Fault string
 	// Times is how many requests fail. Zero means all.
 	Times int
+	// Spared lets the first request and then each request with this distance pass. Zero spares none.
+	Spared int
+
+	seen int // Seen counts the requests that fit.
 }
 
 // The faults that are no errors. An answer that stalls or is cut has content before.
@@ -92,6 +96,9 @@ func (e *Emulator) faultOf(provider string, body []byte) string {
 	for _, r := range e.rules {
 		if r.Times < 0 || r.Provider != "" && r.Provider != provider || !strings.Contains(string(body), r.Text) {
 			continue
+		}
+		if r.seen++; r.Spared > 0 && (r.seen-1)%r.Spared == 0 {
+			return ""
 		}
 		if r.Times > 0 {
 			if r.Times--; r.Times == 0 {
