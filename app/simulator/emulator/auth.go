@@ -13,8 +13,8 @@ const (
 	AccessKeyID     = "AKIAEMULATED00000001"
 	SecretAccessKey = "emulated/secret+access+key/of+the+first"
 	SessionKeyID    = "ASIAEMULATED00000002"
-	SessionSecret   = "emulated/secret+access+key/of+a+session" //nolint:gosec // No one else accepts it.
-	SessionToken    = "emulated-session-token/first=="          //nolint:gosec // No one else accepts it.
+	SessionSecret   = "emulated/secret+access+key/of+a+session"
+	SessionToken    = "emulated-session-token/first=="
 )
 
 // Key is the API key that a provider accepts. Each has its own, so that a key that is sent to another provider is refused.

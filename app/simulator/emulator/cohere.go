@@ -95,8 +95,8 @@ func wholeCohere(x *exchange, a *answer) object {
 
 // streamCohere sends the answer as events.
 func streamCohere(x *exchange, a *answer) {
-	event := func(kind string, index int, message object) object {
-		return object{"type": kind, "index": index, "delta": object{"message": message}}
+	event := func(kind string, message object) object {
+		return object{"type": kind, "index": 0, "delta": object{"message": message}}
 	}
 	start := object{"role": "assistant", "content": []any{}, "tool_plan": "", "tool_calls": []any{}, "citations": []any{}}
 	x.send("message-start", object{"id": x.id, "type": "message-start", "delta": object{"message": start}})
@@ -104,14 +104,14 @@ func streamCohere(x *exchange, a *answer) {
 		for _, piece := range []string{"I", " will call the tool."} {
 			x.send("tool-plan-delta", object{"type": "tool-plan-delta", "delta": object{"message": object{"tool_plan": piece}}})
 		}
-		x.sendContent("tool-call-start", event("tool-call-start", 0, object{"tool_calls": x.cohereCall(a, "")}))
+		x.sendContent("tool-call-start", event("tool-call-start", object{"tool_calls": x.cohereCall(a, "")}))
 		arguments := object{"tool_calls": object{"function": object{"arguments": a.arguments}}}
-		x.send("tool-call-delta", event("tool-call-delta", 0, arguments))
+		x.send("tool-call-delta", event("tool-call-delta", arguments))
 		x.send("tool-call-end", object{"type": "tool-call-end", "index": 0})
 	} else {
-		x.send("content-start", event("content-start", 0, object{"content": object{"type": "text", "text": ""}}))
+		x.send("content-start", event("content-start", object{"content": object{"type": "text", "text": ""}}))
 		for _, piece := range a.text {
-			x.sendContent("content-delta", event("content-delta", 0, object{"content": object{"text": piece}}))
+			x.sendContent("content-delta", event("content-delta", object{"content": object{"text": piece}}))
 		}
 		x.send("content-end", object{"type": "content-end", "index": 0})
 	}

@@ -30,11 +30,11 @@ func readConverse(x *exchange) *refusal {
 	before := ""
 	for _, v := range messages {
 		message := objectOf(v)
-		if role := textOf(message["role"]); role != before && (role == "user" || role == "assistant") {
-			before = role
-		} else {
+		role := textOf(message["role"])
+		if role == before || role != "user" && role != "assistant" {
 			return refuse("request", "message", "A conversation must alternate between user and assistant roles.")
 		}
+		before = role
 		if bad := x.readBlocks(message); bad != nil {
 			return bad
 		}

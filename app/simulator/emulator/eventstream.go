@@ -16,8 +16,8 @@ func eventFrame(name string, payload []byte) []byte {
 		headers = append(headers, h[1]...)
 	}
 	const prelude, checksum = 12, 4
-	frame := binary.BigEndian.AppendUint32(nil, uint32(prelude+len(headers)+len(payload)+checksum)) //nolint:gosec // Payloads are short.
-	frame = binary.BigEndian.AppendUint32(frame, uint32(len(headers)))                              //nolint:gosec // Headers are short.
+	frame := binary.BigEndian.AppendUint32(nil, uint32(prelude+len(headers)+len(payload)+checksum))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(len(headers)))
 	frame = binary.BigEndian.AppendUint32(frame, crc32.ChecksumIEEE(frame))
 	frame = append(append(frame, headers...), payload...)
 	return binary.BigEndian.AppendUint32(frame, crc32.ChecksumIEEE(frame))

@@ -70,7 +70,7 @@ func TestRequestsAreRefusedAsTheProviderDoes(t *testing.T) {
 		"no JSON":                   {"openai", "/v1/chat/completions", `{`, 400, "parse"},
 	} {
 		got := b.call(c.provider, c.path, c.body)
-		if got.status != c.status || !strings.Contains(compact(got.body), strings.ReplaceAll(c.says, `"`, `"`)) {
+		if got.status != c.status || !strings.Contains(compact(got.body), c.says) {
 			t.Errorf("%s: %d %s, want %d and %q", name, got.status, got.body, c.status, c.says)
 		}
 	}

@@ -35,9 +35,10 @@ func readResponses(x *exchange) *refusal {
 	}
 	switch choice := m["tool_choice"].(type) {
 	case string:
-		if choice == "required" {
+		switch choice {
+		case "required":
 			q.forced = anyTool
-		} else if choice == "none" {
+		case "none":
 			q.tools = nil
 		}
 	case object:

@@ -3,7 +3,6 @@ package emulator
 import (
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"net/http"
 )
 
@@ -71,7 +70,7 @@ func (x *exchange) write(text []byte) {
 	if x.ended {
 		return
 	}
-	if _, err := io.WriteString(x.w, string(text)); err != nil {
+	if _, err := x.w.Write(text); err != nil {
 		x.ended = true
 		return
 	}

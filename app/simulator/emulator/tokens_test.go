@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -151,10 +152,7 @@ func TestApplicationsGetTokens(t *testing.T) {
 	for name, want := range map[string]string{
 		"grant_type": "AADSTS70003", "client_id": "AADSTS700016", "client_secret": "AADSTS7000215", "scope": "AADSTS1002012",
 	} {
-		form := url.Values{}
-		for key, values := range right {
-			form[key] = values
-		}
+		form := maps.Clone(right)
 		form.Set(name, "other")
 		if got := ask(emulator.Tenant, form); got.status < 400 || !strings.Contains(got.body, want) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
