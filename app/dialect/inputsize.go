@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 	"strings"
-
 	"umg/app/dialect/rawjson"
 )
 

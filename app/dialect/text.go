@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
-	"unicode/utf16"
-
 	"umg/app/dialect/rawjson"
+	"unicode/utf16"
 )
 
 // Text is estimated in units of a twentieth of a token. The estimate is meant to stay below what a provider counts, since it

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-
 	"umg/app/dialect/rawjson"
 
 	"pgregory.net/rapid"
