@@ -68,7 +68,7 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 			// It is unknown which call the arguments belong to.
 			return dst, llm.ErrMalformed
 		}
-		return d.addArguments(dst, string(m.ToolCalls.Function.Arguments)), nil
+		return d.addArguments(dst, string(m.ToolCalls.Value.Function.Arguments)), nil
 	case "tool-call-end":
 		if d.open == llm.Call && f.Index.Whole() == d.index {
 			dst = d.end(dst, true)
@@ -113,7 +113,7 @@ func (d *decoder) end(dst []llm.Event, whole bool) []llm.Event {
 }
 
 func (d *decoder) addContent(dst []llm.Event, f *frame) []llm.Event {
-	c := &f.Delta.Message.Content
+	c := &f.Delta.Message.Content.Value
 	dst = d.addText(dst, llm.Reasoning, false, f, string(c.Thinking))
 	return d.addText(dst, llm.Text, false, f, string(c.Text))
 }
@@ -131,7 +131,7 @@ func (d *decoder) addText(dst []llm.Event, kind llm.PartKind, plans bool, f *fra
 }
 
 func (d *decoder) callStart(dst []llm.Event, f *frame) []llm.Event {
-	w := &f.Delta.Message.ToolCalls
+	w := &f.Delta.Message.ToolCalls.Value
 	call := llm.ToolCall{ID: string(w.ID), Name: string(w.Function.Name)}
 	if call.ID == "" {
 		call.ID = d.options.MintID("call_", d.calls)

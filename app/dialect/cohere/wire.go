@@ -125,16 +125,16 @@ type answer struct {
 	Error   jsontext.Value   `json:"error"`
 }
 
-// frame is one event of a stream. Content and calls are objects in it.
+// frame is one event of a stream. Content and calls are objects in it, and empty lists at its start.
 type frame struct {
 	ID    jsonvalue.String `json:"id"`
 	Type  jsonvalue.String `json:"type"`
 	Index jsonvalue.Number `json:"index"`
 	Delta struct {
 		Message struct {
-			Content   part             `json:"content"`
-			ToolPlan  jsonvalue.String `json:"tool_plan"`
-			ToolCalls toolCall         `json:"tool_calls"`
+			Content   jsonvalue.Object[part]     `json:"content"`
+			ToolPlan  jsonvalue.String           `json:"tool_plan"`
+			ToolCalls jsonvalue.Object[toolCall] `json:"tool_calls"`
 		} `json:"message"`
 		Finish jsonvalue.String `json:"finish_reason"`
 		Usage  jsontext.Value   `json:"usage"`
