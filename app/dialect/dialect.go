@@ -92,6 +92,7 @@ var dialects = map[llm.Style]*Dialect{
 		Status: native.Status, AppendError: native.AppendError, KeepAlive: native.KeepAlive,
 	},
 	llm.Converse: converseDialect,
+	llm.Cohere:   cohereDialect,
 }
 
 // Head has the members of a request that the gateway needs to price and to send it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"strconv"
+
 	"umg/app/dialect/rawjson"
 )
 

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"umg/app/dialect/cohere"
 	"umg/app/dialect/converse"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
@@ -13,16 +14,28 @@ var (
 		"messages": fieldTurns,
 	}
 	inferenceFields = map[string]field{"maxTokens": fieldMaxTokens}
+	cohereFields    = map[string]field{
+		"model": fieldModel, "stream": fieldStream, "max_tokens": fieldMaxTokens, "thinking": fieldThinking, "messages": fieldTurns,
+	}
 )
 
-// upstreamUsage is where answers in styles that only providers speak have their usage.
-var upstreamUsage = &usageFormat{member: "usage"}
+// Where the answers have their usage. In a stream of Cohere, a member holds it.
+var (
+	upstreamUsage = &usageFormat{member: "usage"}
+	cohereUsage   = &usageFormat{holder: "delta", member: "usage"}
+)
 
-// converseDialect is the dialect of a style that is always translated, so that nothing in it passes through.
-var converseDialect = &Dialect{
-	Style: llm.Converse, peek: peekConverse, Splice: spliceConverse, Frames: framesBy(converse.Codec{}, upstreamUsage), Codec: converse.Codec{},
-	Status: converse.Status, AppendError: converse.AppendError,
-}
+// The dialects of the styles that are always translated. Nothing in them passes through.
+var (
+	converseDialect = &Dialect{
+		Style: llm.Converse, peek: peekConverse, Splice: spliceConverse, Frames: framesBy(converse.Codec{}, upstreamUsage),
+		Codec: converse.Codec{}, Status: converse.Status, AppendError: converse.AppendError,
+	}
+	cohereDialect = &Dialect{
+		Style: llm.Cohere, peek: peekCohere, Splice: spliceCohere, Frames: framesBy(cohere.Codec{}, cohereUsage),
+		Codec: cohere.Codec{}, Status: cohere.Status, AppendError: cohere.AppendError,
+	}
+)
 
 // peekConverse reads the head of a Converse request.
 func peekConverse(body []byte, allowed llm.ExtraSet) (Head, error) {
@@ -44,6 +57,27 @@ func spliceConverse(dst, body []byte, h *Head, e Edit) []byte {
 	var all rawjson.Edits
 	left := h.removeMembers(&all, body)
 	if e.MaxTokens > 0 && h.boundInside(&all, body, "inferenceConfig", "maxTokens", e.MaxTokens, left) {
+		h.lowerThinking(&all, body, e.MaxTokens)
+	}
+	return all.AppendTo(dst, body)
+}
+
+// peekCohere reads the head of a request for Cohere.
+func peekCohere(body []byte, allowed llm.ExtraSet) (Head, error) {
+	var h Head
+	if err := h.read(body, llm.Cohere, cohereFields, allowed); err != nil {
+		return h, err
+	}
+	h.MaxTokens = h.count(body, fieldMaxTokens, "max_tokens")
+	h.readInside(body, fieldThinking, "thinking", map[string]field{"token_budget": fieldBudget})
+	return h, nil
+}
+
+// spliceCohere writes a request for Cohere.
+func spliceCohere(dst, body []byte, h *Head, e Edit) []byte {
+	var all rawjson.Edits
+	all.Replace(h.spans[fieldModel], rawjson.Quote(e.Model))
+	if e.MaxTokens > 0 && h.boundAs(&all, body, "max_tokens", e.MaxTokens) {
 		h.lowerThinking(&all, body, e.MaxTokens)
 	}
 	return all.AppendTo(dst, body)

@@ -113,11 +113,23 @@ func readRecorded(t *testing.T, r *recordings.Recording) (*llm.Response, error) 
 	if !r.Streamed && json.Valid(r.Body) {
 		return converse.Codec{}.DecodeResponse(r.Body, llmtest.NewOptions())
 	}
-	events, err := llmtest.DecodeStream(converse.Codec{}.Decoder(llmtest.NewOptions()), frames(t, r))
+	decoder := strict{converse.Codec{}.Decoder(llmtest.NewOptions())}
+	events, err := llmtest.DecodeStream(decoder, frames(t, r))
 	if fault := llmtest.Legal(events); fault != "" {
 		t.Errorf("%s: %s", r.File, fault)
 	}
 	return llm.Fold(events), err
+}
+
+// strict is a decoder for which a malformed frame ends the stream.
+type strict struct{ llm.StreamDecoder }
+
+func (d strict) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, error) {
+	dst, err := d.StreamDecoder.Decode(dst, event, data)
+	if errors.Is(err, llm.ErrMalformed) {
+		err = fmt.Errorf("a malformed frame: %.100s", data)
+	}
+	return dst, err
 }
 
 // TestStreamCutAtEachFrame cuts each recorded stream at each frame. It is whole only with its stop reason.

@@ -69,3 +69,15 @@ func Clamp(n llm.Number, least, most float64) (Number, bool) {
 	}
 	return Number(n), true
 }
+
+// Object is an object. Any other value reads as the zero value.
+type Object[T any] struct{ Value T }
+
+// UnmarshalJSONFrom reads a value.
+func (o *Object[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	*o = Object[T]{}
+	if d.PeekKind() != '{' {
+		return d.SkipValue()
+	}
+	return json.UnmarshalDecode(d, &o.Value)
+}

@@ -9,7 +9,8 @@ import (
 // Wire is a protocol of providers. The names of those that the gateway speaks are the names of its styles.
 type Wire string
 
-// The wires. The gateway does not speak those after Native.
+// The wires. Clients of the gateway do not speak those after Native. It speaks Converse and Cohere to providers, and AWSStream is the
+// stream of an answer in the messages style.
 const (
 	Chat          Wire = "chat"
 	Messages      Wire = "messages"
@@ -29,7 +30,7 @@ const (
 	Interactions  Wire = "interactions"
 )
 
-// Spoken reports whether the gateway speaks the wire.
+// Spoken reports whether the gateway speaks the wire to clients.
 func (w Wire) Spoken() bool { return w == Chat || w == Messages || w == Responses || w == Native }
 
 // addresses has parts of addresses with the wires behind them. The first part that an address has decides.
