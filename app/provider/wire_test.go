@@ -254,3 +254,23 @@ func TestPresetsWithoutACountDoNotCount(t *testing.T) {
 	}
 }
 
+// TestAPresetGetsTokensForItsCredential calls Claude on Vertex with the refresh token of a user.
+func TestAPresetGetsTokensForItsCredential(t *testing.T) {
+	t.Parallel()
+	tokens := newTokenServer(t, time.Now, time.Hour)
+	url, got := presetServer(t, "application/json", "", "")
+	secret := userRoute(t, url, tokens.URL).Provider.Credentials[0].Reveal()
+	r := presetRoute(t, "preset: vertex, with: {project: pr, location: eu}, base_url: '"+url+"'", secret, "claude-1", llm.Messages)
+	p := payload(`{"model":"claude-1","max_tokens":1}`)
+	defer p.Release()
+	a, f := client(t, provider.Options{}).Send(t.Context(), provider.Attempt{Route: r, Payload: p})
+	if f != nil {
+		t.Fatal(f)
+	}
+	a.Close()
+	one := <-got
+	if one.uri != "/v1/projects/pr/locations/eu/publishers/anthropic/models/claude-1:rawPredict" || one.header.Get("Authorization") != "Bearer token_1.x" ||
+		one.body != `{"max_tokens":1,"anthropic_version":"vertex-2023-10-16"}` {
+		t.Errorf("%s %s %v", one.uri, one.body, one.header)
+	}
+}
