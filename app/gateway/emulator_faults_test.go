@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -40,73 +41,100 @@ func (l *emulatedLog) String() string {
 
 // emulatedFault is a failure of one provider, whose calls another provider serves.
 type emulatedFault struct {
-	// entry has the members of the provider that fails, and its credential.
-	entry, credential string
-	// fails prepares the emulator.
-	fails func(b *emulatedBench)
+	// way is a way to the provider.
+	way string
+	// from and to change the entry of the way.
+	from, to string
+	// more has further members of the provider.
+	more string
+	// credential is the name of the variable with the credential; that of the way when empty.
+	credential string
+	// model is a model that the provider does not have; that of the way when empty.
+	model string
+	// fault is an error of the table of the emulator, for all calls of the provider, or of the token endpoint that is named.
+	fault, endpoint string
+	// fails prepares the emulator in another way.
+	fails func(e *emulator.Emulator)
 	// clock is how far the clock of the provider is ahead of that of the gateway.
 	clock time.Duration
-	// served means that the provider itself serves the call in the end.
+	// served means that the provider itself serves the calls.
 	served bool
-	// triedAgain means that each call tries the provider, because its credential may serve other models.
+	// triedAgain means that the next call tries the provider, too.
 	triedAgain bool
-	// log is what the only line of the log says.
+	// log is what the only line of the log says. There is no line when it is empty.
 	log []string
 }
 
 const (
 	unavailableModel  = `level=ERROR msg="provider model unavailable" provider=faulty`
 	refusedCredential = `level=ERROR msg="provider credential refused, cooling down" provider=faulty`
-	bedrockChat       = `base_url: "${SIM}/bedrock", paths: {chat: "/model/us.amazon.nova-2-lite-v1%3A0/converse"}, usage: bedrock,
-    auth: {kind: sigv4, service: bedrock, region: `
-	vertexBase = `base_url: "${SIM}/vertex/v1/projects/` + emulator.Project + `/locations/` + emulator.Location + `", usage: vertex,
-    auth: {kind: google, scope: "https://www.googleapis.com/auth/cloud-platform"}`
-	vertexChat = vertexBase + `, paths: {chat: /endpoints/openapi/chat/completions}`
 )
 
-// rule makes the provider answer with an error of its table.
-func rule(provider, fault string) func(*emulatedBench) {
-	return func(b *emulatedBench) {
-		b.emulator.Add(emulator.Rule{Provider: provider, Fault: fault})
-	}
+// keyIs is the log of a credential that is refused with a status.
+func keyIs(status int, words ...string) []string {
+	return append([]string{refusedCredential, fmt.Sprintf("status=%d meaning=key", status)}, words...)
+}
+
+// tokenIs is the log of a credential that the token endpoint refuses.
+func tokenIs(words ...string) []string {
+	return append([]string{refusedCredential, "the token endpoint 127.0.0.1"}, words...)
 }
 
 var emulatedFaults = map[string]emulatedFault{
-	"wrong key of openai":            {entry: `base_url: "${SIM}/openai/v1"`, credential: "WRONG", log: []string{refusedCredential, "status=401 meaning=key", "Incorrect API key provided"}},
-	"wrong key of xai":               {entry: `base_url: "${SIM}/xai/v1", usage: xai`, credential: "WRONG", log: []string{refusedCredential, "status=400 meaning=key", "Incorrect API key provided"}},
-	"wrong key of azure":             {entry: `base_url: "${SIM}/azure/openai/v1", usage: azure, auth: {kind: header, header: api-key}`, credential: "WRONG", log: []string{refusedCredential, "status=401 meaning=key", "invalid subscription key"}},
-	"wrong key of mistral":           {entry: `base_url: "${SIM}/mistral/v1", usage: mistral`, credential: "WRONG", log: []string{refusedCredential, "status=401 meaning=key", "Invalid API Key"}},
-	"wrong key of bedrock":           {entry: bedrockChat + emulator.Region + "}", credential: "WRONG_AWS", log: []string{refusedCredential, "status=403 meaning=key", "security token included in the request is invalid"}},
-	"wrong secret of bedrock":        {entry: bedrockChat + emulator.Region + "}", credential: "WRONG_AWS_SECRET", log: []string{refusedCredential, "status=403 meaning=key", "does not match the signature"}},
-	"wrong key of a service account": {entry: vertexChat, credential: "WRONG_GOOGLE", log: []string{refusedCredential, "the token endpoint 127.0.0.1", "Invalid JWT Signature"}},
-	"wrong secret of an application": {entry: `base_url: "${SIM}/azure/openai/v1", usage: azure, ` + entraAuth, credential: "WRONG", log: []string{refusedCredential, "the token endpoint 127.0.0.1", "AADSTS7000215"}},
-	"expired session of bedrock": {entry: bedrockChat + emulator.Region + "}", credential: "AWS_SESSION",
-		fails: func(b *emulatedBench) { b.emulator.SetSession(emulator.SessionToken, time.Now().Add(-time.Minute)) },
-		log:   []string{refusedCredential, "status=403 meaning=key", "security token included in the request is expired"}},
-	"wrong region of bedrock":     {entry: bedrockChat + "us-east-9}", credential: "AWS", log: []string{refusedCredential, "status=403 meaning=key", "scoped to a valid region"}},
-	"wrong project of vertex":     {entry: strings.Replace(vertexChat, emulator.Project, "other-project", 1), credential: "GOOGLE_USER", log: []string{refusedCredential, "status=403 meaning=key", "other-project"}},
-	"wrong project of openai":     {entry: `base_url: "${SIM}/openai/v1"`, fails: rule("openai", "project"), log: []string{refusedCredential, "status=403 meaning=key", "does not have access to model"}},
-	"account of openai is empty":  {entry: `base_url: "${SIM}/openai/v1"`, fails: rule("openai", "account"), log: []string{refusedCredential, "status=429 meaning=account", "exceeded your current quota"}},
-	"account of mistral is empty": {entry: `base_url: "${SIM}/mistral/v1", usage: mistral`, credential: "KEY_MISTRAL", fails: rule("mistral", "account"), log: []string{refusedCredential, "status=402 meaning=account", "no credits left"}},
-	"clock of bedrock is ahead": {entry: bedrockChat + emulator.Region + "}", credential: "AWS", clock: 10 * time.Minute,
-		log: []string{refusedCredential, "status=403 meaning=key", "Signature expired", "clock"}},
-	"clock of bedrock is behind": {entry: bedrockChat + emulator.Region + "}", credential: "AWS", clock: -10 * time.Minute,
-		log: []string{refusedCredential, "status=403 meaning=key", "not yet current", "clock"}},
-	"clock of google is behind": {entry: vertexChat, credential: "ACCOUNT_AT_SIM", clock: -2 * time.Hour, log: []string{refusedCredential, "reasonable timeframe"}},
-	"wrong location of vertex": {entry: strings.Replace(vertexChat, emulator.Location, "mars-1", 1), credential: "GOOGLE_USER", triedAgain: true,
+	"wrong key, openai":     {way: "openai-chat", credential: "WRONG", log: keyIs(401, "Incorrect API key provided")},
+	"wrong key, anthropic":  {way: "anthropic", credential: "WRONG", log: keyIs(401, "invalid x-api-key")},
+	"wrong key, gemini":     {way: "gemini", credential: "WRONG", log: keyIs(400, "API key not valid")},
+	"wrong key, xai":        {way: "xai-chat", credential: "WRONG", log: keyIs(400, "Incorrect API key provided")},
+	"wrong key, azure":      {way: "azure-key", credential: "WRONG", log: keyIs(401, "invalid subscription key")},
+	"wrong key, foundry":    {way: "foundry", credential: "WRONG", log: keyIs(401, "invalid subscription key")},
+	"wrong key, mistral":    {way: "mistral", credential: "WRONG", log: keyIs(401, "Invalid API Key")},
+	"wrong key, groq":       {way: "groq", credential: "WRONG", log: keyIs(401, "Invalid API Key")},
+	"wrong key, openrouter": {way: "openrouter", credential: "WRONG", log: keyIs(401, "User not found")},
+	"wrong key, cohere":     {way: "cohere", credential: "WRONG", log: keyIs(401, "invalid api token")},
+	"wrong key, bedrock":    {way: "bedrock-converse", credential: "WRONG_AWS", log: keyIs(403, "security token included in the request is invalid")},
+	"wrong secret, bedrock": {way: "bedrock-claude", credential: "WRONG_AWS_SECRET", log: keyIs(403, "does not match the signature")},
+	"wrong key, account":    {way: "vertex-open", credential: "WRONG_GOOGLE", log: tokenIs("Invalid JWT Signature")},
+	"wrong secret, entra":   {way: "azure-entra", credential: "WRONG", log: tokenIs("AADSTS7000215")},
+
+	"expired session, bedrock": {way: "bedrock-claude", log: keyIs(403, "security token included in the request is expired"),
+		fails: func(e *emulator.Emulator) { e.SetSession(emulator.SessionToken, time.Now().Add(-time.Minute)) }},
+	"revoked token, entra":  {way: "azure-entra", served: true, fails: (*emulator.Emulator).RevokeTokens},
+	"revoked token, google": {way: "vertex-gemini", served: true, fails: (*emulator.Emulator).RevokeTokens},
+
+	"wrong region, bedrock": {way: "bedrock-converse", from: emulator.Region, to: "us-east-9", log: keyIs(403, "scoped to a valid region")},
+	"wrong location, vertex": {way: "vertex-gemini", from: emulator.Location, to: "mars-1", triedAgain: true,
 		log: []string{unavailableModel, "status=404 meaning=route", "locations/mars-1"}},
-	"quota of gemini is used up": {entry: `base_url: "${SIM}/vertex/v1/projects/` + emulator.Project + `/locations/` + emulator.Location + `",
-    usage: gemini, auth: {kind: google, scope: "https://www.googleapis.com/auth/cloud-platform"}, paths: {chat: /endpoints/openapi/chat/completions}`,
-		credential: "GOOGLE_USER", fails: rule("vertex", "quota"), log: []string{unavailableModel, "status=429 meaning=quota", "plan and billing"}},
-	"token endpoint of google is down": {entry: vertexChat, credential: "ACCOUNT_AT_NOWHERE", triedAgain: true},
-	"token endpoint of entra fails": {entry: `base_url: "${SIM}/azure/openai/v1", usage: azure, ` + entraAuth, credential: "ENTRA", triedAgain: true,
-		fails: rule("entra", "server")},
-	"proxy that works": {entry: `base_url: "${SIM}/openai/v1", proxy: "${PROXY}"`, served: true},
-	"proxy in front of bedrock": {entry: bedrockChat + emulator.Region + `}, proxy: "${PROXY}"`, credential: "WRONG_AWS_SECRET",
-		log: []string{refusedCredential, "does not match the signature"}},
-	"proxy that refuses": {entry: `base_url: "${SIM}/openai/v1", proxy: "${PROXY_REFUSES}"`, log: []string{refusedCredential, "status=407"}},
-	"renewal after an answer with 401": {entry: `base_url: "${SIM}/azure/openai/v1", usage: azure, ` + entraAuth, credential: "ENTRA", served: true,
-		fails: func(b *emulatedBench) { b.emulator.RevokeTokens() }},
+	"wrong region, gemini": {way: "gemini", fault: "region", triedAgain: true,
+		log: []string{unavailableModel, "status=400 meaning=route", "User location is not supported"}},
+	"unknown model, bedrock": {way: "bedrock-converse", model: "us.unknown-v1:0", triedAgain: true,
+		log: []string{unavailableModel, "status=400 meaning=route", "model identifier is invalid"}},
+	"wrong project, vertex": {way: "vertex-claude", from: emulator.Project, to: "other-project", log: keyIs(403, "other-project")},
+	"wrong project, openai": {way: "openai-responses", fault: "project", log: keyIs(403, "does not have access to model")},
+
+	"no quota, gemini": {way: "gemini", fault: "quota", log: []string{unavailableModel, "status=429 meaning=quota", "plan and billing details"}},
+	"no quota, vertex": {way: "vertex-gemini", fault: "quota", log: []string{unavailableModel, "status=429 meaning=quota", "plan and billing details"}},
+	"empty, openai": {way: "openai-chat", fault: "account",
+		log: []string{refusedCredential, "status=429 meaning=account", "exceeded your current quota"}},
+	"empty, anthropic": {way: "anthropic", fault: "account",
+		log: []string{refusedCredential, "status=400 meaning=account", "credit balance is too low"}},
+	"empty, mistral": {way: "mistral", fault: "account", log: []string{refusedCredential, "status=402 meaning=account", "no credits left"}},
+	"empty, cohere":  {way: "cohere", fault: "account", log: []string{refusedCredential, "status=402 meaning=account", "spend limit"}},
+
+	"clock ahead, bedrock": {way: "bedrock-claude", clock: 10 * time.Minute,
+		log: keyIs(403, "Signature expired", "its clock is 10m0s ahead of this server's")},
+	"clock behind, bedrock": {way: "bedrock-converse", clock: -10 * time.Minute,
+		log: keyIs(403, "not yet current", "its clock is 10m0s behind this server's")},
+	"clock behind, google": {way: "vertex-gemini", clock: -10 * time.Minute, log: tokenIs("reasonable timeframe")},
+
+	"token endpoint down, google":  {way: "vertex-gemini", credential: "ACCOUNT_AT_NOWHERE", triedAgain: true},
+	"token endpoint fails, google": {way: "vertex-open", endpoint: "google", fault: "server", triedAgain: true},
+	"token endpoint fails, entra":  {way: "azure-entra", endpoint: "entra", fault: "server", triedAgain: true},
+
+	"proxy, openai":          {way: "openai-chat", more: `, proxy: "${PROXY}"`, served: true},
+	"proxy, bedrock":         {way: "bedrock-converse", more: `, proxy: "${PROXY}"`, served: true},
+	"proxy, vertex":          {way: "vertex-claude", more: `, proxy: "${PROXY}"`, served: true},
+	"proxy refuses, openai":  {way: "openai-chat", more: `, proxy: "${PROXY_REFUSES}"`, log: keyIs(407)},
+	"proxy is down, bedrock": {way: "bedrock-claude", more: `, proxy: "${NOWHERE}"`, triedAgain: true},
 }
 
 // emulatedProxy is a forward proxy for plain requests, which sets a header of its own on them.
@@ -145,25 +173,28 @@ var wrongSecrets = map[string]string{
 // setupFault gives a bench the provider faulty before the provider spare, and an account of its own. It keeps the log.
 func setupFault(t *testing.T, all *bench, c *emulatedFault) (*emulatedBench, *emulatedLog) {
 	t.Helper()
-	credential := c.credential
-	if credential == "" {
-		credential = "KEY_OPENAI"
-	}
-	providers := fmt.Sprintf("  - {id: faulty, name: Faulty, credential: \"${%s}\", %s}\n", credential, c.entry) +
-		"  - {id: spare, name: Spare, base_url: \"${SIM}/deepseek\", usage: deepseek, credential: \"${KEY_DEEPSEEK}\"}\n"
-	models := "  - {id: test/faulty, " + strings.Replace(emulatedTerms, "INPUT", "text", 1) +
-		" [{provider: faulty, model: gpt-4o-mini, style: chat, order: 1}, {provider: spare, model: deepseek-flash, style: chat, order: 2}]}\n"
+	i := slices.IndexFunc(emulatedWays, func(w emulated) bool { return w.name == c.way })
+	way := emulatedWays[i]
+	way.name, way.provider, way.entry = "faulty", way.upstream(), strings.Replace(way.entry, c.from, c.to, 1)+c.more
+	way.credential, way.model = cmp.Or(c.credential, way.credential), cmp.Or(c.model, way.model)
+	providers, models := way.catalogOf()
+	providers += "  - {id: spare, name: Spare, preset: deepseek, base_url: \"${SIM}/deepseek\", credential: \"${KEY_DEEPSEEK}\"}\n"
+	models = strings.Replace(models, "]}", ", {provider: spare, model: deepseek-flash, style: chat, order: 2}]}", 1)
+	models = strings.Replace(models, "input: [text, image]", "input: [text]", 1)
 	e, origin := newEmulator(t, c.clock)
 	secrets := map[string]string{"PROXY": emulatedProxy(t, false), "PROXY_REFUSES": emulatedProxy(t, true), "NOWHERE": "http://127.0.0.1:1"}
-	if credential == "WRONG_GOOGLE" {
+	if c.credential == "WRONG_GOOGLE" {
 		other, _ := newEmulator(t, 0)
-		secrets[credential] = other.ServiceAccount(origin)
+		secrets[c.credential] = other.ServiceAccount(origin)
 	}
 	maps.Copy(secrets, wrongSecrets)
 	own := *all
 	own.t = t
 	b, log := own.emulate(e, origin, providers, models, secrets), &emulatedLog{}
 	b.open(startMoney)
+	if c.fault != "" {
+		e.Add(emulator.Rule{Provider: cmp.Or(c.endpoint, way.upstream()), Fault: c.fault})
+	}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	p := provider.New(provider.Options{Log: logger})
 	t.Cleanup(p.Close)
@@ -200,12 +231,10 @@ func TestEmulatedFaultsMoveCallsAndAreLoggedOnce(t *testing.T) {
 			if c.served {
 				want = "faulty"
 			}
-			if c.served && c.fails != nil { // The failure comes after a call that has gone well.
+			if c.fails != nil { // The failure comes after a call that has gone well.
 				_, _, err := b.generate(b.call("test/faulty", "x", ""))
 				must(t, err)
-			}
-			if c.fails != nil {
-				c.fails(b)
+				c.fails(b.emulator)
 			}
 			for i := range 2 { // The second call does not try the credential again.
 				r, s, err := b.generate(b.call("test/faulty", "x", streamed))

@@ -29,8 +29,6 @@ type emulated struct {
 	credential string
 	model      string
 	style      llm.Style
-	// missing says what the gateway does not have yet for this way. A way that lacks something is not called.
-	missing string
 	// noImages means that the model takes none.
 	noImages bool
 	// wait is what an error of too many requests asks to wait, as the client gets it.
@@ -85,7 +83,7 @@ var emulatedWays = []emulated{
 	{name: "groq", entry: `preset: groq, base_url: "${SIM}/groq/openai/v1"`, model: "moonshotai/kimi-k2-instruct-0905", style: llm.Chat, wait: 9 * time.Second},
 	{name: "openrouter", entry: `preset: openrouter, base_url: "${SIM}/openrouter/api/v1"`, model: "anthropic/claude-haiku-4.5", style: llm.Chat,
 		wait: 5 * time.Second},
-	{name: "cohere", entry: `preset: cohere, base_url: "${SIM}/cohere"`, model: "command-a-03-2025", style: llm.Cohere, missing: "the codec of cohere",
+	{name: "cohere", entry: `preset: cohere, base_url: "${SIM}/cohere"`, model: "command-a-03-2025", style: llm.Cohere,
 		wait: 5 * time.Second},
 }
 

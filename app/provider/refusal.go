@@ -124,16 +124,20 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// clockSkewMin is the least difference of clocks that can make a provider refuse a signature or a token.
-const clockSkewMin = 2 * time.Minute
+const (
+	// clockSkewMin is the least difference of clocks that can make a provider refuse a signature or a token.
+	clockSkewMin = 2 * time.Minute
+	// clockSkewStep is how exactly a difference of clocks is told: dates of answers have no fractions of seconds and are some time on their way.
+	clockSkewStep = 10 * time.Second
+)
 
-// clockAhead is how far the clock of an answer's date is ahead of now, in whole seconds. It is zero for a difference that does not matter.
+// clockAhead is how far the clock of an answer's date is ahead of now, rounded. It is zero for a difference that does not matter.
 func clockAhead(h http.Header, now time.Time) time.Duration {
 	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
 		return 0
 	}
-	if ahead := date.Sub(now).Round(time.Second); ahead.Abs() >= clockSkewMin {
+	if ahead := date.Sub(now).Round(clockSkewStep); ahead.Abs() >= clockSkewMin {
 		return ahead
 	}
 	return 0
