@@ -252,7 +252,7 @@ func (m *FileModel) checkAssets(p problems, providers map[string]*FileProvider) 
 func (m *FileModel) checkRouteStyle(p problems, style llm.Style) {
 	switch {
 	case m.Kind == KindText:
-		checkStyles(p, "style", []llm.Style{style}, llm.Styles())
+		checkStyles(p, "style", []llm.Style{style}, llm.RouteStyles())
 	case m.Kind == KindVideo:
 		checkStyles(p, "style", []llm.Style{style}, VideoStyles())
 		known := sizesOf(style)

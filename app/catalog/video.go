@@ -23,7 +23,7 @@ const (
 func VideoStyles() []llm.Style { return []llm.Style{VideosStyle, OperationsStyle, TasksStyle} }
 
 // contactStyles are all styles of providers.
-func contactStyles() []llm.Style { return append(llm.Styles(), VideoStyles()...) }
+func contactStyles() []llm.Style { return append(llm.RouteStyles(), VideoStyles()...) }
 
 // contractStyles are the styles in which clients call. Each has a schema.
 func contractStyles() []llm.Style { return append(llm.Styles(), VideosStyle) }

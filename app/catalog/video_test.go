@@ -178,7 +178,7 @@ func TestAModelWithAssetsHasAWayWithoutThemAsWell(t *testing.T) {
 
 func TestVideoRoutesSpeakStylesOfVideos(t *testing.T) {
 	t.Parallel()
-	if got := append(llm.Styles(), VideoStyles()...); !slices.Equal(got, contactStyles()) {
+	if got := append(llm.RouteStyles(), VideoStyles()...); !slices.Equal(got, contactStyles()) {
 		t.Errorf("providers are spoken to in %v", got)
 	}
 	reel, _ := defaultSnapshot(t).Model("meridian/reel")

@@ -18,7 +18,8 @@ type Dialect struct {
 	peek func(body []byte, allowed llm.ExtraSet) (Head, error)
 	// Splice appends the request with an edit. All other bytes are unchanged.
 	Splice func(dst, body []byte, h *Head, e Edit) []byte
-	// NewStream passes a stream of the same style through. The caller closes it.
+	// NewStream passes a stream of the same style through. The caller closes it. NewStream, ReadBody and KeepAlive are unset in styles
+	// that only providers speak.
 	NewStream func(a llm.ResponseOptions) Stream
 	// ReadBody reads a whole JSON answer of the same style. The answer keeps raw.
 	ReadBody func(raw []byte, a llm.ResponseOptions) (Body, error)
@@ -90,6 +91,8 @@ var dialects = map[llm.Style]*Dialect{
 		Frames: nativeFrames, Codec: native.Codec{},
 		Status: native.Status, AppendError: native.AppendError, KeepAlive: native.KeepAlive,
 	},
+	llm.Converse: converseDialect,
+	llm.Cohere:   cohereDialect,
 }
 
 // Head has the members of a request that the gateway needs to price and to send it.

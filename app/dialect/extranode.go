@@ -28,6 +28,9 @@ type extraNode struct {
 // extraRoots has the tree of positions of each style. It numbers the rows.
 var extraRoots = func() map[llm.Style]*extraNode {
 	roots := map[llm.Style]*extraNode{}
+	for _, style := range llm.UpstreamStyles() {
+		roots[style] = &extraNode{}
+	}
 	for style, rows := range extras {
 		roots[style] = &extraNode{}
 		for i := range rows {

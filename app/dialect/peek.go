@@ -38,6 +38,8 @@ const (
 	// fieldEndUserOld is the former name of fieldEndUser.
 	fieldEndUserOld
 	fieldMetadata
+	// fieldAdditional are the options that only some models know.
+	fieldAdditional
 	fieldThinking
 	fieldBudget
 	fieldToolChoice

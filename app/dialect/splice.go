@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"strconv"
+
 	"umg/app/dialect/rawjson"
 )
 
@@ -87,12 +88,8 @@ const thinkingLeast = 1024
 func spliceMessages(dst, body []byte, h *Head, e Edit) []byte {
 	var all rawjson.Edits
 	all.Replace(h.spans[fieldModel], rawjson.Quote(e.Model))
-	if e.MaxTokens > 0 && h.boundAs(&all, body, "max_tokens", e.MaxTokens) && !rawjson.IsNull(h.spans[fieldBudget].Of(body)) {
-		if e.MaxTokens > thinkingLeast {
-			h.lower(&all, body, fieldBudget, e.MaxTokens-1)
-		} else {
-			all.Replace(h.spans[fieldThinking], `{"type":"disabled"}`)
-		}
+	if e.MaxTokens > 0 && h.boundAs(&all, body, "max_tokens", e.MaxTokens) {
+		h.lowerThinking(&all, body, e.MaxTokens)
 	}
 	switch choice := h.spans[fieldToolChoice]; rawjson.String(choice.Of(body)) {
 	case "auto":
@@ -103,6 +100,17 @@ func spliceMessages(dst, body []byte, h *Head, e Edit) []byte {
 		all.Replace(choice, `{"type":"any"}`)
 	}
 	return all.AppendTo(dst, body)
+}
+
+// lowerThinking keeps the budget for thinking below the bound on output, or turns thinking off.
+func (h *Head) lowerThinking(all *rawjson.Edits, body []byte, most int64) {
+	switch {
+	case rawjson.IsNull(h.spans[fieldBudget].Of(body)):
+	case most > thinkingLeast:
+		h.lower(all, body, fieldBudget, most-1)
+	default:
+		all.Replace(h.spans[fieldThinking], `{"type":"disabled"}`)
+	}
 }
 
 // ResponseLeast is the smallest bound on output that upstreams of the responses style accept.
@@ -152,26 +160,27 @@ func spliceNative(dst, body []byte, h *Head, e Edit) []byte {
 	var all rawjson.Edits
 	left := h.removeMembers(&all, body)
 	if e.MaxTokens > 0 {
-		h.boundGeneration(&all, body, e.MaxTokens, left)
+		h.boundInside(&all, body, "generationConfig", "maxOutputTokens", e.MaxTokens, left)
 	}
 	return all.AppendTo(dst, body)
 }
 
-// boundGeneration is bound for the native style, whose bound is inside of generationConfig.
-func (h *Head) boundGeneration(all *rawjson.Edits, body []byte, most int64, left bool) {
-	config, member := h.spans[fieldOptions], `"maxOutputTokens":`+strconv.FormatInt(most, 10)
+// boundInside is boundAs for styles whose bound is inside of another member.
+func (h *Head) boundInside(all *rawjson.Edits, body []byte, options, name string, most int64, left bool) bool {
+	config, member := h.spans[fieldOptions], `"`+name+`":`+strconv.FormatInt(most, 10)
 	switch {
 	case h.spans[fieldMaxTokens].Found():
-		h.lower(all, body, fieldMaxTokens, most)
+		return h.lower(all, body, fieldMaxTokens, most)
 	case !config.Found() && left:
-		all.Insert(behindBrace(body, 0), `"generationConfig":{`+member+`},`)
+		all.Insert(behindBrace(body, 0), `"`+options+`":{`+member+`},`)
 	case !config.Found():
-		all.Insert(behindBrace(body, 0), `"generationConfig":{`+member+`}`)
+		all.Insert(behindBrace(body, 0), `"`+options+`":{`+member+`}`)
 	case rawjson.IsEmpty(config.Of(body)):
 		all.Replace(config, `{`+member+`}`)
 	default:
 		all.Insert(behindBrace(body, config.From), member+`,`)
 	}
+	return true
 }
 
 // removeMembers removes the model and the stream flag, each with one comma beside it. It reports whether other members are left.

@@ -91,6 +91,12 @@ func setupRecordings(t testing.TB) *replayBench {
 			models = append(models, m)
 		}
 	}
+	return newReplayBench(t, providers, models)
+}
+
+// newReplayBench is a bench with a catalog of providers and models.
+func newReplayBench(t testing.TB, providers, models []string) *replayBench {
+	t.Helper()
 	f, err := catalog.ParseFile([]byte("providers:\n" + strings.Join(providers, "\n") + "\nmodels:\n" + strings.Join(models, "\n") + "\n"))
 	must(t, err)
 	b := &replayBench{bench: setup(t, 0)}

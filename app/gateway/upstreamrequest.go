@@ -114,7 +114,7 @@ func (b *requestBuilder) translation(route *catalog.Route, client *routeRequest,
 		b.decoded = decoded
 	}
 	request := *b.decoded
-	request.Thinking = c.model.Thinking
+	request.Thinking, request.ProviderModel = c.model.Thinking, route.Model
 	x, err := translate.New(c.dialect, upstream, &request, route.Provider.ID, outputMax)
 	if err != nil {
 		return nil, err

@@ -15,3 +15,12 @@ type DeliveredStream interface {
 	// not certain.
 	Resume(open PartKind, text string) (StreamEncoder, bool)
 }
+
+// NotResumable is the DeliveredStream of a style that no client receives.
+type NotResumable struct{}
+
+// Note records nothing.
+func (NotResumable) Note(_, _ []byte) {}
+
+// Resume reports false.
+func (NotResumable) Resume(PartKind, string) (StreamEncoder, bool) { return nil, false }

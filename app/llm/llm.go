@@ -2,7 +2,7 @@
 // style reads and writes it.
 package llm
 
-// Style is one of the four text protocols.
+// Style is one of the text protocols.
 type Style string
 
 // The four styles.
@@ -13,10 +13,24 @@ const (
 	Native    Style = "native"
 )
 
-// Styles lists all four, in the order they are shown.
+// The styles that only providers speak. A call is always translated to them.
+const (
+	// Converse is the API of Amazon Bedrock that is common to its models.
+	Converse Style = "converse"
+	// Cohere is version 2 of the chat API of Cohere.
+	Cohere Style = "cohere"
+)
+
+// Styles lists the four styles of clients, in the order they are shown.
 func Styles() []Style { return []Style{Chat, Messages, Responses, Native} }
 
-// ParseStyle reports whether s names a style.
+// UpstreamStyles lists the styles that only providers speak.
+func UpstreamStyles() []Style { return []Style{Converse, Cohere} }
+
+// RouteStyles lists the styles that providers speak: those of clients and UpstreamStyles.
+func RouteStyles() []Style { return append(Styles(), UpstreamStyles()...) }
+
+// ParseStyle reports whether s names a style of clients.
 func ParseStyle(s string) (Style, bool) {
 	for _, style := range Styles() {
 		if string(style) == s {

@@ -7,7 +7,10 @@ type Number string
 
 // Request is a text call. A zero value leaves the setting to the default of the provider.
 type Request struct {
-	Model  string
+	Model string
+	// ProviderModel is the name that the provider has for the model, for codecs whose options depend on the model. It may be empty.
+	ProviderModel string
+
 	Stream bool
 	Turns  []Turn
 	Tools  []Tool

@@ -277,6 +277,8 @@ func (a *Answer) checkContentType(h http.Header) *Fault {
 		a.Stream, a.body = true, framing.NewReader(framed, a.body)
 	case err == nil && kind == eventStream:
 		a.Stream = true
+	case err == nil && kind == framing.EventStream.ContentType():
+		a.Stream, a.body = true, framing.NewReader(framing.EventStream, a.body)
 	case err == nil && (kind == jsonType || strings.HasSuffix(kind, "+json")):
 	default:
 		return NewFault(ClassContent, fmt.Errorf("the answer is of type %q", contentType))

@@ -19,6 +19,8 @@ var paths = map[llm.Style]string{
 	llm.Messages:  "/messages",
 	llm.Responses: "/responses",
 	llm.Native:    "/models/{model}:{method}",
+	llm.Converse:  "/model/{model}/{method}",
+	llm.Cohere:    "/chat",
 }
 
 // countPaths has the paths of the styles that can count tokens.
@@ -53,14 +55,18 @@ func callPath(r *catalog.Route, stream bool) string {
 	return paths[r.Style]
 }
 
-// The methods that stand for {method} in a path.
 const (
-	wholeMethod  = "generateContent"
-	streamMethod = "streamGenerateContent"
-	streamQuery  = "?alt=sse"
-	modelMark    = "{model}"
-	methodMark   = "{method}"
+	modelMark  = "{model}"
+	methodMark = "{method}"
 )
+
+// method has the words that stand for {method} in the path of a style, and the end of the path of a stream.
+type method struct{ whole, stream, streamQuery string }
+
+// nativeMethod is also for styles without methods of their own.
+var nativeMethod = method{"generateContent", "streamGenerateContent", "?alt=sse"}
+
+var converseMethod = method{"converse", "converse-stream", ""}
 
 type targetKey struct {
 	provider   *catalog.Provider // Snapshots never change, so the address identifies the version.
@@ -125,9 +131,9 @@ func (c *Client) target(path string, a *Attempt, counts bool) (*target, error) {
 		return nil, fmt.Errorf("provider: the %s style is not spoken", r.Style)
 	}
 	if r.Wire != nil {
-		return c.addTarget(key, withMethod(r.Wire.WithModel(path, r.Model), a.Stream))
+		return c.addTarget(key, withMethod(r.Wire.WithModel(path, r.Model), nativeMethod, a.Stream))
 	}
-	return c.addTarget(key, expandPath(path, r.Model, a.Stream))
+	return c.addTarget(key, expandPath(path, r.Style, r.Model, a.Stream))
 }
 
 func (c *Client) cachedTarget(key targetKey) *target {
@@ -155,29 +161,33 @@ func (c *Client) addTarget(key targetKey, path string) (*target, error) {
 	return t, nil
 }
 
-// expandPath returns the path of a style with the model and the method in its path.
-func expandPath(path, model string, stream bool) string {
+// expandPath returns the path of a style with the model and the method in its path. In the Converse style, a slash is part of the name
+// of a model.
+func expandPath(path string, style llm.Style, model string, stream bool) string {
 	if !strings.Contains(path, modelMark) {
 		return path
 	}
-	segments := strings.Split(model, "/")
+	words, segments := nativeMethod, strings.Split(model, "/")
+	if style == llm.Converse {
+		words, segments = converseMethod, []string{model}
+	}
 	for i := range segments {
 		segments[i] = url.PathEscape(segments[i])
 	}
 	path = strings.ReplaceAll(path, modelMark, strings.Join(segments, "/"))
 	if stream && !strings.Contains(path, methodMark) {
-		return path + streamQuery
+		return path + words.streamQuery
 	}
-	return withMethod(path, stream)
+	return withMethod(path, words, stream)
 }
 
 // withMethod returns a path with the method in place of its mark. A path without the mark stays as it is.
-func withMethod(path string, stream bool) string {
+func withMethod(path string, words method, stream bool) string {
 	switch {
 	case !strings.Contains(path, methodMark):
 		return path
 	case stream:
-		return strings.ReplaceAll(path, methodMark, streamMethod) + streamQuery
+		return strings.ReplaceAll(path, methodMark, words.stream) + words.streamQuery
 	}
-	return strings.ReplaceAll(path, methodMark, wholeMethod)
+	return strings.ReplaceAll(path, methodMark, words.whole)
 }

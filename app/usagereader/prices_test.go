@@ -184,7 +184,7 @@ type tally struct {
 func TestPriceListsOfProviders(t *testing.T) {
 	t.Parallel()
 	served := []llm.Style{llm.Chat, llm.Messages, llm.Responses, llm.Native}
-	later := []llm.Style{usagereader.Converse, usagereader.Cohere, usagereader.Embeddings, usagereader.Compact}
+	later := []llm.Style{llm.Converse, llm.Cohere, usagereader.Embeddings, usagereader.Compact}
 	var sums [2]tally
 	for _, a := range answers(t) {
 		i := 0

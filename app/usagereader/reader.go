@@ -12,8 +12,6 @@ import (
 
 // Styles of providers that the gateway does not serve yet. Their layouts are in the table.
 const (
-	Converse   llm.Style = "converse"
-	Cohere     llm.Style = "cohere"
 	Embeddings llm.Style = "embeddings"
 	Compact    llm.Style = "compact"
 )

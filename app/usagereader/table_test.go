@@ -44,11 +44,11 @@ func TestTableHasEveryProvider(t *testing.T) {
 	t.Parallel()
 	for name, styles := range map[string][]llm.Style{
 		"openai": {llm.Chat, llm.Responses, Compact, Embeddings}, "azure": {llm.Chat, llm.Responses}, "anthropic": {llm.Messages},
-		"bedrock": {llm.Messages, llm.Chat, llm.Responses, Converse}, "gemini": {llm.Native, llm.Chat, Embeddings},
+		"bedrock": {llm.Messages, llm.Chat, llm.Responses, llm.Converse}, "gemini": {llm.Native, llm.Chat, Embeddings},
 		"vertex": {llm.Native, llm.Messages, llm.Chat}, "xai": {llm.Chat, llm.Responses}, "mistral": {llm.Chat},
 		"deepseek": {llm.Chat, llm.Responses, llm.Messages}, "groq": {llm.Chat}, "openrouter": {llm.Chat, llm.Responses, llm.Messages},
 		"perplexity": {llm.Chat}, "moonshot": {llm.Chat}, "huggingface": {llm.Chat}, "dashscope": {llm.Chat},
-		"cohere": {Cohere, Embeddings, llm.Chat}, "compatible": llm.Styles(), "": llm.Styles(),
+		"cohere": {llm.Cohere, Embeddings, llm.Chat}, "compatible": llm.RouteStyles(), "": llm.RouteStyles(),
 	} {
 		for _, style := range styles {
 			if r, ok := Of(name, style); !ok || r == nil {

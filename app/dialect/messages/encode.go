@@ -25,7 +25,7 @@ const (
 
 // EncodeRequest writes a request for an upstream of the style.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
-	systems, turns := arrangeTurns(r.Turns)
+	systems, turns := ArrangeTurns(r.Turns)
 	e := &requestEncoder{r: r}
 	e.dst = append(e.dst, `{"model":`...)
 	e.dst = llm.Quote(e.dst, r.Model)
@@ -165,23 +165,32 @@ func (e *requestEncoder) encodeTools() {
 
 // encodeSchema writes the parameters of a tool. This style requires a schema with the type object.
 func (e *requestEncoder) encodeSchema(t *llm.Tool) {
-	from := len(e.dst)
-	if len(t.Parameters) == 0 || jsontext.Value(t.Parameters).Kind() == 'n' {
-		e.dst = append(e.dst, `{"type":"object","properties":{}}`...)
-		return
-	}
-	if jsontext.Value(t.Parameters).Kind() != '{' || !e.raw(t.Parameters) {
+	var ok bool
+	if e.dst, ok = AppendSchema(e.dst, t.Parameters); !ok {
 		e.refuseField("tools", "The parameters of the tool %q must be a JSON Schema that is an object.", t.Name)
-		return
 	}
-	if !hasType(e.dst[from:]) {
-		rest := slices.Clone(e.dst[from+1:])
-		e.dst = append(e.dst[:from], `{"type":"object"`...)
+}
+
+// AppendSchema appends the parameters of a tool as a schema with the type object. It reports false, and appends nothing, when they are no
+// JSON object.
+func AppendSchema(dst, parameters []byte) ([]byte, bool) {
+	from := len(dst)
+	if len(parameters) == 0 || jsontext.Value(parameters).Kind() == 'n' {
+		return append(dst, `{"type":"object","properties":{}}`...), true
+	}
+	dst, ok := appendRaw(dst, parameters)
+	switch {
+	case !ok || dst[from] != '{':
+		return dst[:from], false
+	case !hasType(dst[from:]):
+		rest := slices.Clone(dst[from+1:])
+		dst = append(dst[:from], `{"type":"object"`...)
 		if rest[0] != '}' {
-			e.dst = append(e.dst, ',')
+			dst = append(dst, ',')
 		}
-		e.dst = append(e.dst, rest...)
+		dst = append(dst, rest...)
 	}
+	return dst, true
 }
 
 // hasType reports whether a schema has a type.
@@ -247,6 +256,17 @@ func (e *requestEncoder) budget() (n int64, asked bool) {
 		n = min(n, most/2)
 	}
 	return n, n >= llm.ThinkingBudgetMin
+}
+
+// AppendThinking appends the members thinking and output_config with which the models of the style are asked to think, each with a comma
+// before it. The turns must be arranged. It reports whether the request turns thinking on.
+func AppendThinking(dst []byte, r *llm.Request, turns []llm.Turn) ([]byte, bool) {
+	e := &requestEncoder{dst: dst, r: r}
+	thinks := e.encodeThinking(lacksThoughts(turns))
+	if effort := e.effort(); effort != "" {
+		e.dst = append(e.dst, `,"output_config":{"effort":"`+effort+`"}`...)
+	}
+	return e.dst, thinks
 }
 
 // encodeThinking writes the settings of thinking. It reports whether the request turns thinking on. Upstreams refuse a budget in the middle

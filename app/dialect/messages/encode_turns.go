@@ -13,9 +13,9 @@ import (
 	"umg/app/llm"
 )
 
-// arrangeTurns puts turns into the order that the style requires: system turns apart, no two consecutive turns of one role, and results
+// ArrangeTurns puts turns into the order that the style requires: system turns apart, no two consecutive turns of one role, and results
 // first in a turn.
-func arrangeTurns(all []llm.Turn) (systems, turns []llm.Turn) {
+func ArrangeTurns(all []llm.Turn) (systems, turns []llm.Turn) {
 	for _, t := range all {
 		if t.Role == llm.System {
 			systems = append(systems, t)

@@ -14,10 +14,18 @@ import (
 // read a signature, so the maker must be part of it.
 const signatureMark = "gw1."
 
-// styleMark separates the provider in the name of a maker from the first letter of the style in which it signed, because one provider
-// may use several styles. The messages style also signs the text of the reasoning, and its providers refuse a conversation whose text
-// has changed, so that a digest of the text follows.
+// styleMark separates the provider in the name of a maker from the letter of the style in which it signed, because one provider may use
+// several styles. Some styles also sign the text of the reasoning, and their providers refuse a conversation whose text has changed, so
+// that a digest of the text follows.
 const styleMark = "~"
+
+// styleLetters has the letter of each style. Clients have them in their histories, so that they never change.
+var styleLetters = map[llm.Style]string{
+	llm.Chat: "c", llm.Messages: "m", llm.Responses: "r", llm.Native: "n", llm.Converse: "b", llm.Cohere: "h",
+}
+
+// signsText reports whether providers of a style sign the text of the reasoning.
+func signsText(style llm.Style) bool { return style == llm.Messages || style == llm.Converse }
 
 // sealThought marks a signature with its maker. An empty signature is marked also, so that the maker of unsigned reasoning is known.
 // Without a provider the signature stays as it is.
@@ -25,8 +33,8 @@ func (t *translation) sealThought(upstream llm.Style, digest uint64, signature s
 	if t.provider == "" {
 		return signature
 	}
-	maker := t.provider + styleMark + string(upstream[:1])
-	if upstream == llm.Messages && signature != "" {
+	maker := t.provider + styleMark + styleLetters[upstream]
+	if signsText(upstream) && signature != "" {
 		maker += strconv.FormatUint(digest, 36)
 	}
 	return signatureMark + maker + "." + signature
@@ -60,7 +68,7 @@ func (t *translation) openSignature(upstream llm.Style, p *llm.Part) (string, bo
 	}
 	maker, signature, ok := strings.Cut(rest, ".")
 	provider, signed, _ := strings.Cut(maker, styleMark)
-	if !ok || provider != t.provider || !strings.HasPrefix(signed, string(upstream[:1])) {
+	if !ok || provider != t.provider || !strings.HasPrefix(signed, styleLetters[upstream]) {
 		return "", false
 	}
 	digest := signed[1:]

@@ -66,8 +66,8 @@ func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, out
 	if err := t.reduce(client.Codec.Traits(), upstream.Codec.Traits()); err != nil {
 		return nil, err
 	}
-	if upstream.Style == llm.Messages {
-		if reduced.MaxOutput == 0 {
+	if signsText(upstream.Style) { // The models of both styles are those of the messages style.
+		if reduced.MaxOutput == 0 && (upstream.Style == llm.Messages || asksForThinking(reduced.Reasoning)) {
 			// The reasoning must fit into the bound.
 			reduced.MaxOutput = outputMax
 		}

@@ -243,7 +243,13 @@ func drawResponse(t *rapid.T, o *Options) *llm.Response {
 		r.StopText = "END"
 	}
 	n := rapid.Int64Range(0, 1000)
-	r.Usage = llm.Usage{Input: n.Draw(t, "input"), CacheRead: n.Draw(t, "cache read"), Reasoning: n.Draw(t, "thoughts")}
+	r.Usage = llm.Usage{Input: n.Draw(t, "input")}
+	if !o.NoCacheRead {
+		r.Usage.CacheRead = n.Draw(t, "cache read")
+	}
+	if !o.NoThoughts {
+		r.Usage.Reasoning = n.Draw(t, "thoughts")
+	}
 	if !o.NoCacheWrite {
 		r.Usage.CacheWrite = n.Draw(t, "cache write")
 	}

@@ -40,6 +40,10 @@ type Options struct {
 	Stops []llm.Stop
 	// NoCacheWrite means that the usage has no tokens written to a cache.
 	NoCacheWrite bool
+	// NoCacheRead means that the usage does not tell the tokens read from a cache.
+	NoCacheRead bool
+	// NoThoughts means that the usage does not tell the tokens of reasoning.
+	NoThoughts bool
 	// Interleaved means that an answer keeps text, calls and reasoning in any order.
 	Interleaved bool
 	// Signed means that reasoning always has a signature, even when no call follows.

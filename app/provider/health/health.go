@@ -165,9 +165,9 @@ func (t Try) End(f *provider.Fault, firstByte time.Duration) {
 			"for", ejected, "last", string(f.Class), "status", f.Status, "meaning", string(f.Meaning))
 	}
 	if refused > 0 {
-		t.monitor.o.Log.Error("provider credential refused, cooling down", "provider", t.route.Provider.ID,
-			"model", t.route.Model, "credential", t.Credential+1, "status", f.Status, "meaning", string(f.Meaning), "for", refused)
+		t.logRefused(f, refused)
 	}
+	t.logUnavailable(f, now)
 }
 
 // settle records the outcome. It returns the lengths of a new ejection of the route and of a new cooldown of the credential.

@@ -52,6 +52,8 @@ type upstream struct {
 	lastFault   provider.Class
 	lastStatus  int
 	lastFaultAt time.Duration
+	// unavailableLoggedAt is when the last line said that the provider cannot serve the model; zero for never.
+	unavailableLoggedAt time.Duration
 }
 
 // cooldown is the period in which a credential is not used.

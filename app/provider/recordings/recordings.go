@@ -26,6 +26,7 @@ const (
 	contentType = "Content-Type"
 	jsonType    = "application/json"
 	eventStream = "text/event-stream"
+	awsStream   = "application/vnd.amazon.eventstream"
 )
 
 // Recording is one answer of a provider.
@@ -134,7 +135,8 @@ func (r *Recording) readExchange(text []byte) error {
 	}
 	r.Request, r.Status, r.Body = []byte(exchange.Request.Body), exchange.Response.Status, []byte(exchange.Response.Body)
 	r.setHeader(header)
-	r.Streamed = strings.Contains(exchange.Request.URL, ":stream") || asksForStream(r.Request) || r.IsEventStream()
+	r.Streamed = strings.Contains(exchange.Request.URL, ":stream") || asksForStream(r.Request) || r.IsEventStream() ||
+		r.Header.Get(contentType) == awsStream
 	if exchange.Response.Binary == "" {
 		return nil
 	}

@@ -30,7 +30,7 @@ func TestEveryRecordingIsRead(t *testing.T) {
 		}
 	}
 	t.Logf("files by wire: %v", perWire)
-	for wire, least := range map[Wire]int{Chat: 120, Messages: 25, Responses: 25, Native: 45, AWSStream: 6, Cohere: 14, Predictions: 16} {
+	for wire, least := range map[Wire]int{Chat: 120, Messages: 25, Responses: 25, Native: 45, AWSStream: 2, Converse: 19, Cohere: 14, Predictions: 16} {
 		if perWire[wire] < least {
 			t.Errorf("%d recordings of %s, fewer than %d", perWire[wire], wire, least)
 		}

@@ -9,7 +9,8 @@ import (
 // Wire is a protocol of providers. The names of those that the gateway speaks are the names of its styles.
 type Wire string
 
-// The wires. The gateway does not speak those after Native.
+// The wires. Clients of the gateway do not speak those after Native. It speaks Converse and Cohere to providers, and AWSStream is the
+// stream of an answer in the messages style.
 const (
 	Chat          Wire = "chat"
 	Messages      Wire = "messages"
@@ -29,7 +30,7 @@ const (
 	Interactions  Wire = "interactions"
 )
 
-// Spoken reports whether the gateway speaks the wire.
+// Spoken reports whether the gateway speaks the wire to clients.
 func (w Wire) Spoken() bool { return w == Chat || w == Messages || w == Responses || w == Native }
 
 // addresses has parts of addresses with the wires behind them. The first part that an address has decides.
@@ -38,7 +39,7 @@ var addresses = []struct {
 	wire Wire
 }{
 	{"/chat/completions", Chat}, {"/v1/messages", Messages}, {"publishers/anthropic", Messages}, {"/responses", Responses},
-	{"/invoke-with-response-stream", AWSStream}, {"/converse-stream", AWSStream}, {"/converse", Converse},
+	{"/invoke-with-response-stream", AWSStream}, {"/converse-stream", Converse}, {"/converse", Converse},
 	{"anthropic.claude", Messages}, {"/invoke", Converse}, {"/v2/chat", Cohere}, {"/api/chat", Ollama},
 	{"/videos", Video}, {":predictLongRunning", Video}, {"/operations/", Video}, {"/v1beta/files/", Video},
 	{":countTokens", CountTokens}, {"enerateContent", Native}, {"/v1/models/", Predictions}, {"/v1/models", ModelList},

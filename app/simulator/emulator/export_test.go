@@ -1,0 +1,4 @@
+package emulator
+
+// EventFrame is eventFrame, for the tests of recorded frames.
+var EventFrame = eventFrame

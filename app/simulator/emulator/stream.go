@@ -1,0 +1,78 @@
+package emulator
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+)
+
+// The framings of streams. The usual one is server-sent events.
+const (
+	framingEvents = "events" // Framing of AWS, with the name of each event.
+	framingChunks = "chunks" // Framing of AWS, with the events of another wire in base64.
+)
+
+// startStream sends the head of a stream.
+func (x *exchange) startStream() {
+	contentType := "text/event-stream"
+	if x.path.Framing != "" {
+		contentType = "application/vnd.amazon.eventstream"
+	}
+	x.setHeaders(contentType)
+	x.w.WriteHeader(http.StatusOK)
+	if x.provider.Comment != "" {
+		x.write([]byte(x.provider.Comment + "\n\n"))
+	}
+}
+
+// send sends an event of a stream. An empty name is an event without one.
+func (x *exchange) send(name string, event any) {
+	text, err := json.Marshal(event)
+	if err != nil {
+		panic("emulator: an event cannot be written: " + err.Error())
+	}
+	switch x.path.Framing {
+	case framingEvents:
+		x.write(eventFrame(name, text))
+	case framingChunks:
+		chunk, _ := json.Marshal(object{"bytes": base64.StdEncoding.EncodeToString(text), "p": "abcdefghijklmnop"}) // Texts can be written.
+		x.write(eventFrame("chunk", chunk))
+	default:
+		line := ""
+		if name != "" {
+			line = "event: " + name + "\n"
+		}
+		x.write([]byte(line + "data: " + string(text) + "\n\n"))
+	}
+}
+
+// sendContent sends an event with content. The stream stalls or is cut after the first one when a rule says so.
+func (x *exchange) sendContent(name string, event any) {
+	x.send(name, event)
+	if x.began || x.ended {
+		return
+	}
+	x.began = true
+	switch x.fault {
+	case Stall:
+		<-x.r.Context().Done()
+		x.ended = true
+	case Cut:
+		x.cut()
+	}
+}
+
+// sendDone sends the mark with which most chat streams end.
+func (x *exchange) sendDone() { x.write([]byte("data: [DONE]\n\n")) }
+
+// write sends bytes of a stream at once.
+func (x *exchange) write(text []byte) {
+	if x.ended {
+		return
+	}
+	if _, err := x.w.Write(text); err != nil {
+		x.ended = true
+		return
+	}
+	_ = http.NewResponseController(x.w).Flush()
+}
