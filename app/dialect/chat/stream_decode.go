@@ -63,7 +63,11 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 		return dst, llm.ErrMalformed
 	}
 	if !llm.IsNull(f.Error) || string(event) == "error" {
-		return dst, &llm.UpstreamError{Body: bytes.Clone(data[:min(len(data), failureBytesMax)])}
+		failed := &llm.UpstreamError{Body: bytes.Clone(data[:min(len(data), failureBytesMax)])}
+		if !llm.IsNull(f.Usage) && readUsage(&d.report, d.reader, data, f.Usage) {
+			failed.Usage, failed.Reported = d.report.Usage()
+		}
+		return dst, failed
 	}
 	var err error
 	if c := firstChoice(f.Choices); c != nil {
