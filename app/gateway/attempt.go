@@ -225,6 +225,7 @@ func (a *attempt) openFolded(e *estimate) *provider.Fault {
 func (a *attempt) options() llm.ResponseOptions {
 	options := a.call.options
 	options.UsageReader = usageReader(a.route)
+	options.ThinkText = a.route.Quirks != nil && a.route.Quirks.ThinksInText()
 	return options
 }
 

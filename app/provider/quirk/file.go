@@ -61,6 +61,7 @@ type entry struct {
 	Rename            map[string]string `yaml:"rename"`
 	DeveloperRole     *bool             `yaml:"developer_role"`
 	ToolChoice        map[string]string `yaml:"tool_choice"`
+	ThinkText         bool              `yaml:"think_text"`
 }
 
 // parse reads and compiles the table. An unknown word is an error.
@@ -119,7 +120,7 @@ func (e *entry) check() error {
 // isEmpty reports whether requests to the provider do not differ.
 func (e *entry) isEmpty() bool {
 	hasMembers := e.OutputBound != "" || e.Drop != nil || e.DropWhenReasoning != nil || e.Rename != nil || e.ToolChoice != nil
-	return !hasMembers && e.StreamUsage != usageAlways && !e.refusesDeveloper()
+	return !hasMembers && e.StreamUsage != usageAlways && !e.refusesDeveloper() && !e.ThinkText
 }
 
 func (e *entry) refusesDeveloper() bool { return e.DeveloperRole != nil && !*e.DeveloperRole }
@@ -128,7 +129,7 @@ func (e *entry) compile() *providerRules {
 	r := Rules{
 		outputBound: e.OutputBound, sendsUsageUnasked: e.StreamUsage == usageAlways, drop: e.Drop, dropWhenReasoning: e.DropWhenReasoning,
 		rename: e.Rename, refusesDeveloper: e.refusesDeveloper(),
-		requiredWord: e.ToolChoice[choiceRequired], namedWord: e.ToolChoice[choiceNamed],
+		requiredWord: e.ToolChoice[choiceRequired], namedWord: e.ToolChoice[choiceNamed], thinksInText: e.ThinkText,
 	}
 	always := r
 	always.alwaysReasons = true

@@ -103,6 +103,20 @@ func move(m map[string]json.RawMessage, from, to string) {
 	}
 }
 
+func TestProvidersThatThinkInTheText(t *testing.T) {
+	t.Parallel()
+	var thinking []string
+	for name := range table {
+		if Of(name, llm.Chat, false).ThinksInText() {
+			thinking = append(thinking, name)
+		}
+	}
+	slices.Sort(thinking)
+	if want := []string{"groq", "huggingface", "minimax", "perplexity"}; !slices.Equal(thinking, want) {
+		t.Errorf("%q think in the text, want %q", thinking, want)
+	}
+}
+
 func TestOtherProvidersAndStylesHaveNoRules(t *testing.T) {
 	t.Parallel()
 	for _, style := range llm.Styles() {

@@ -16,6 +16,8 @@ type Rules struct {
 	refusesDeveloper        bool
 	// requiredWord and namedWord are the words for choices of tools; empty for those of the style.
 	requiredWord, namedWord string
+	// thinksInText means that a text of an answer may begin with reasoning between marks.
+	thinksInText bool
 	// alwaysReasons means that the model reasons when the request does not say so.
 	alwaysReasons bool
 }
@@ -43,6 +45,9 @@ func (r *Rules) OutputBound() string { return r.outputBound }
 
 // SendsUsageUnasked reports whether the usage of a stream comes without stream_options, which are then refused.
 func (r *Rules) SendsUsageUnasked() bool { return r.sendsUsageUnasked }
+
+// ThinksInText reports whether a text of an answer may begin with reasoning between the marks <think> and </think>.
+func (r *Rules) ThinksInText() bool { return r.thinksInText }
 
 // Drops reports whether the provider does not take a member of a request with an effort of reasoning, which is empty when the request has
 // none.
