@@ -125,7 +125,9 @@ func (a *attempt) total() time.Duration {
 func (a *attempt) send(maxTokens int64) *provider.Fault {
 	payload := provider.NewPayload(a.exchange.Size() + requestSlack)
 	defer payload.Release()
-	payload.Data = a.exchange.Request(payload.Data, dialect.Edit{Model: a.route.Model, MaxTokens: maxTokens})
+	payload.Data = a.exchange.Request(payload.Data, dialect.Edit{
+		Model: a.route.Model, MaxTokens: maxTokens, EndUser: a.call.endUserFor(a.route), EndUserMember: a.route.EndUserMember,
+	})
 	ctx := a.startSpan()
 	a.watch.markSent()
 	var fault *provider.Fault

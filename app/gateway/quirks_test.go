@@ -170,6 +170,7 @@ type quirkRow struct {
 var quirkRows = map[string]quirkRow{
 	"openai":     {gone: "temperature top_p logprobs top_logprobs", bound: "max_completion_tokens", keepsDeveloper: true},
 	"mistral":    {gone: "logprobs top_logprobs logit_bias user metadata verbosity stream_options", bound: "max_tokens", seed: "random_seed", choice: "any"},
+	"azure":      {gone: "temperature top_p logprobs top_logprobs", keepsDeveloper: true},
 	"ollama":     {gone: "parallel_tool_calls", bound: "max_tokens"},
 	"xai":        {gone: "stop presence_penalty frequency_penalty"},
 	"cerebras":   {gone: "frequency_penalty presence_penalty logit_bias parallel_tool_calls"},

@@ -11,6 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"umg/app/llm"
 	"umg/app/usagereader"
 )
 
@@ -44,7 +45,11 @@ var (
 		"top_logprobs", "top_p", "usage", "user", "verbosity",
 	}
 	choiceWords = []string{"auto", "none", "any", "required"}
-	memberForm  = regexp.MustCompile(`^[a-z][a-z_]*$`)
+	// endUserMembers are where a style can have the id of the end user.
+	endUserMembers = map[llm.Style][]string{
+		llm.Chat: {"user", "safety_identifier"}, llm.Responses: {"user", "safety_identifier"}, llm.Messages: {"metadata.user_id"},
+	}
+	memberForm = regexp.MustCompile(`^[a-z][a-z_]*$`)
 )
 
 // file is the table. Its comments explain the members.
@@ -62,6 +67,8 @@ type entry struct {
 	DeveloperRole     *bool             `yaml:"developer_role"`
 	ToolChoice        map[string]string `yaml:"tool_choice"`
 	ThinkText         bool              `yaml:"think_text"`
+	// EndUser has the member with the id of the end user in each style.
+	EndUser map[llm.Style]string `yaml:"end_user"`
 }
 
 // parse reads and compiles the table. An unknown word is an error.
@@ -106,18 +113,23 @@ func (e *entry) check() error {
 			return fmt.Errorf("tool_choice has no %q with the word %q", choice, word)
 		}
 	}
+	for style, member := range e.EndUser {
+		if !slices.Contains(endUserMembers[style], member) || style == llm.Chat && slices.Contains(e.Drop, member) {
+			return fmt.Errorf("requests of the style %q have no end user in %q", style, member)
+		}
+	}
 	switch {
 	case !slices.Contains([]string{"", boundName, formerBoundName}, e.OutputBound):
 		return fmt.Errorf("%q is not the name of a bound", e.OutputBound)
 	case !slices.Contains([]string{"", usageOption, usageAlways}, e.StreamUsage):
 		return fmt.Errorf("%q is not a way in which usage comes", e.StreamUsage)
-	case e.isEmpty():
+	case e.isEmpty() && e.EndUser == nil:
 		return errors.New("it changes no request")
 	}
 	return nil
 }
 
-// isEmpty reports whether requests to the provider do not differ.
+// isEmpty reports whether chat requests to the provider and its answers do not differ.
 func (e *entry) isEmpty() bool {
 	hasMembers := e.OutputBound != "" || e.Drop != nil || e.DropWhenReasoning != nil || e.Rename != nil || e.ToolChoice != nil
 	return !hasMembers && e.StreamUsage != usageAlways && !e.refusesDeveloper() && !e.ThinkText
@@ -126,6 +138,9 @@ func (e *entry) isEmpty() bool {
 func (e *entry) refusesDeveloper() bool { return e.DeveloperRole != nil && !*e.DeveloperRole }
 
 func (e *entry) compile() *providerRules {
+	if e.isEmpty() {
+		return &providerRules{endUser: e.EndUser}
+	}
 	r := Rules{
 		outputBound: e.OutputBound, sendsUsageUnasked: e.StreamUsage == usageAlways, drop: e.Drop, dropWhenReasoning: e.DropWhenReasoning,
 		rename: e.Rename, refusesDeveloper: e.refusesDeveloper(),
@@ -133,7 +148,7 @@ func (e *entry) compile() *providerRules {
 	}
 	always := r
 	always.alwaysReasons = true
-	return &providerRules{usual: &r, alwaysReasoning: &always}
+	return &providerRules{usual: &r, alwaysReasoning: &always, endUser: e.EndUser}
 }
 
 func mustParse() map[string]*providerRules {

@@ -30,6 +30,7 @@ var differences = map[string]difference{
 	"openai": {dropped: "logprobs temperature top_logprobs top_p", bound: boundName},
 	"mistral": {dropped: "logit_bias logprobs metadata top_logprobs usage user verbosity", bound: formerBoundName, seed: "random_seed",
 		choice: "any", noDeveloper: true, noStreamOptions: true},
+	"azure":  {dropped: "logprobs temperature top_logprobs top_p"},
 	"ollama": {dropped: "parallel_tool_calls", bound: formerBoundName, noDeveloper: true},
 	"xai":    {dropped: "frequency_penalty presence_penalty stop", noDeveloper: true},
 	"cerebras": {dropped: "frequency_penalty logit_bias parallel_tool_calls presence_penalty service_tier",
@@ -49,7 +50,14 @@ var differences = map[string]difference{
 
 func TestEveryProviderGetsWhatItTakes(t *testing.T) {
 	t.Parallel()
-	if have, tested := slices.Sorted(maps.Keys(table)), slices.Sorted(maps.Keys(differences)); !slices.Equal(have, tested) {
+	var have []string
+	for name := range table {
+		if Of(name, llm.Chat, false) != nil {
+			have = append(have, name)
+		}
+	}
+	slices.Sort(have)
+	if tested := slices.Sorted(maps.Keys(differences)); !slices.Equal(have, tested) {
 		t.Fatalf("the table has %q and the test %q", have, tested)
 	}
 	for name, d := range differences {
@@ -107,7 +115,7 @@ func TestProvidersThatThinkInTheText(t *testing.T) {
 	t.Parallel()
 	var thinking []string
 	for name := range table {
-		if Of(name, llm.Chat, false).ThinksInText() {
+		if rules := Of(name, llm.Chat, false); rules != nil && rules.ThinksInText() {
 			thinking = append(thinking, name)
 		}
 	}
@@ -117,10 +125,27 @@ func TestProvidersThatThinkInTheText(t *testing.T) {
 	}
 }
 
+func TestEndUserMembers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		reader string
+		style  llm.Style
+		want   string
+	}{
+		{"openai", llm.Chat, "safety_identifier"}, {"openai", llm.Responses, "safety_identifier"}, {"azure", llm.Responses, "user"},
+		{"anthropic", llm.Messages, "metadata.user_id"}, {"anthropic", llm.Chat, ""}, {"groq", llm.Chat, "user"}, {"openrouter", llm.Chat, "user"},
+		{"mistral", llm.Chat, ""}, {"", llm.Chat, ""}, {"gemini", llm.Native, ""},
+	} {
+		if got := EndUserMember(c.reader, c.style); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.reader, c.style, got, c.want)
+		}
+	}
+}
+
 func TestOtherProvidersAndStylesHaveNoRules(t *testing.T) {
 	t.Parallel()
 	for _, style := range llm.Styles() {
-		for _, name := range []string{"", "compatible", "azure", "openrouter", "anthropic", "unknown"} {
+		for _, name := range []string{"", "compatible", "anthropic", "unknown"} {
 			if Of(name, style, true) != nil {
 				t.Errorf("%q has rules in the style %s", name, style)
 			}
@@ -230,6 +255,8 @@ func TestWrongTablesAreRefused(t *testing.T) {
 		`mistral: {tool_choice: {required: must}}`:                                      "tool_choice has no",
 		`mistral: {tool_choice: {forced: any}}`:                                         "tool_choice has no",
 		"mistral: {output_bound: max_tokens}\n  mistral: {output_bound: max_tokens}":    "already defined",
+		`mistral: {end_user: {chat: user}, drop: [user]}`:                               `have no end user in "user"`,
+		`mistral: {end_user: {native: labels}}`:                                         `have no end user in "labels"`,
 		`mistral: {developer_role: system}`:                                             "cannot unmarshal",
 		"mistral: {output_bound: max_tokens}\nproviders2: {}":                           "providers2",
 		`mistral: {output_bound: max_tokens, developer_role: false, stream_usage: now}`: "not a way",

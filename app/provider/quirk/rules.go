@@ -23,7 +23,10 @@ type Rules struct {
 }
 
 // providerRules are the rules of a provider for its models.
-type providerRules struct{ usual, alwaysReasoning *Rules }
+type providerRules struct {
+	usual, alwaysReasoning *Rules
+	endUser                map[llm.Style]string
+}
 
 var table = mustParse()
 
@@ -32,12 +35,21 @@ var table = mustParse()
 func Of(reader string, style llm.Style, alwaysReasons bool) *Rules {
 	p := table[reader]
 	switch {
-	case p == nil || style != llm.Chat:
+	case p == nil || style != llm.Chat || p.usual == nil:
 		return nil
 	case alwaysReasons:
 		return p.alwaysReasoning
 	}
 	return p.usual
+}
+
+// EndUserMember returns the member in which a provider with a reader of usage takes the id of an end user in a style. It is empty when the
+// provider is not known to take one.
+func EndUserMember(reader string, style llm.Style) string {
+	if p := table[reader]; p != nil {
+		return p.endUser[style]
+	}
+	return ""
 }
 
 // OutputBound returns the name of the bound on output; empty when the provider knows both names.
