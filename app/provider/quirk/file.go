@@ -36,6 +36,22 @@ const (
 	choiceNamed    = "named"
 )
 
+// The orders of messages of the system.
+const (
+	systemFirst = "first"
+	systemOne   = "one"
+)
+
+// The levels at which a provider takes a schema of the answer, below a strict one.
+const (
+	schemasPlain  = "schema"
+	schemasObject = "object"
+	schemasNone   = "none"
+)
+
+// imagesData means that a provider takes images only as data.
+const imagesData = "data"
+
 var (
 	// optionalMembers are the members that a provider may not take or may name otherwise. Without any other member, a request is none, or
 	// its bound does not hold.
@@ -44,6 +60,7 @@ var (
 		"prompt_cache_key", "reasoning_effort", "safety_identifier", "seed", "service_tier", "stop", "store", "temperature", "top_k",
 		"top_logprobs", "top_p", "usage", "user", "verbosity",
 	}
+	effortWords = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
 	choiceWords = []string{"auto", "none", "any", "required"}
 	// endUserMembers are where a style can have the id of the end user.
 	endUserMembers = map[llm.Style][]string{
@@ -66,6 +83,13 @@ type entry struct {
 	Rename            map[string]string `yaml:"rename"`
 	DeveloperRole     *bool             `yaml:"developer_role"`
 	ToolChoice        map[string]string `yaml:"tool_choice"`
+	Prefill           string            `yaml:"prefill"`
+	System            string            `yaml:"system"`
+	Alternation       bool              `yaml:"alternation"`
+	Schemas           string            `yaml:"schemas"`
+	Reasoning         string            `yaml:"reasoning"`
+	Efforts           map[string]string `yaml:"efforts"`
+	Images            string            `yaml:"images"`
 	ThinkText         bool              `yaml:"think_text"`
 	// EndUser has the member with the id of the end user in each style.
 	EndUser map[llm.Style]string `yaml:"end_user"`
@@ -118,6 +142,14 @@ func (e *entry) check() error {
 			return fmt.Errorf("requests of the style %q have no end user in %q", style, member)
 		}
 	}
+	for from, to := range e.Efforts {
+		if !slices.Contains(effortWords, from) || !slices.Contains(effortWords, to) {
+			return fmt.Errorf("%q cannot be the effort %q", from, to)
+		}
+	}
+	if err := e.checkWords(); err != nil {
+		return err
+	}
 	switch {
 	case !slices.Contains([]string{"", boundName, formerBoundName}, e.OutputBound):
 		return fmt.Errorf("%q is not the name of a bound", e.OutputBound)
@@ -129,10 +161,28 @@ func (e *entry) check() error {
 	return nil
 }
 
+// checkWords checks the members that have one of a few words.
+func (e *entry) checkWords() error {
+	for _, m := range []struct {
+		name, word string
+		known      []string
+	}{
+		{"prefill", e.Prefill, []string{"prefix", "partial"}}, {"system", e.System, []string{systemFirst, systemOne}},
+		{"schemas", e.Schemas, []string{schemasPlain, schemasObject, schemasNone}}, {"images", e.Images, []string{imagesData}},
+		{"reasoning", e.Reasoning, slices.Sorted(maps.Keys(reasoningForms))},
+	} {
+		if m.word != "" && !slices.Contains(m.known, m.word) {
+			return fmt.Errorf("%s cannot be %q", m.name, m.word)
+		}
+	}
+	return nil
+}
+
 // isEmpty reports whether chat requests to the provider and its answers do not differ.
 func (e *entry) isEmpty() bool {
 	hasMembers := e.OutputBound != "" || e.Drop != nil || e.DropWhenReasoning != nil || e.Rename != nil || e.ToolChoice != nil
-	return !hasMembers && e.StreamUsage != usageAlways && !e.refusesDeveloper() && !e.ThinkText
+	hasForms := e.Prefill+e.System+e.Schemas+e.Reasoning+e.Images != "" || e.Efforts != nil || e.Alternation
+	return !hasMembers && !hasForms && e.StreamUsage != usageAlways && !e.refusesDeveloper() && !e.ThinkText
 }
 
 func (e *entry) refusesDeveloper() bool { return e.DeveloperRole != nil && !*e.DeveloperRole }
@@ -145,6 +195,8 @@ func (e *entry) compile() *providerRules {
 		outputBound: e.OutputBound, sendsUsageUnasked: e.StreamUsage == usageAlways, drop: e.Drop, dropWhenReasoning: e.DropWhenReasoning,
 		rename: e.Rename, refusesDeveloper: e.refusesDeveloper(),
 		requiredWord: e.ToolChoice[choiceRequired], namedWord: e.ToolChoice[choiceNamed], thinksInText: e.ThinkText,
+		prefillMember: e.Prefill, systemOrder: e.System, alternates: e.Alternation, schemas: e.Schemas, reasoningForm: e.Reasoning,
+		efforts: e.Efforts, imagesAsData: e.Images == imagesData,
 	}
 	always := r
 	always.alwaysReasons = true

@@ -16,6 +16,18 @@ type Rules struct {
 	refusesDeveloper        bool
 	// requiredWord and namedWord are the words for choices of tools; empty for those of the style.
 	requiredWord, namedWord string
+	// prefillMember marks a last message of the assistant as the beginning of the answer; empty when the provider needs no mark.
+	prefillMember string
+	// systemOrder says where messages of the system may be; empty for anywhere.
+	systemOrder string
+	// alternates means that messages of the user and of the assistant must alternate.
+	alternates bool
+	// schemas is how the provider takes a schema of the answer; empty when it takes a strict one.
+	schemas string
+	// reasoningForm is the form of reasoning_effort, and efforts are its words that the provider does not know.
+	reasoningForm string
+	efforts       map[string]string
+	imagesAsData  bool
 	// thinksInText means that a text of an answer may begin with reasoning between marks.
 	thinksInText bool
 	// alwaysReasons means that the model reasons when the request does not say so.
@@ -57,6 +69,9 @@ func (r *Rules) OutputBound() string { return r.outputBound }
 
 // SendsUsageUnasked reports whether the usage of a stream comes without stream_options, which are then refused.
 func (r *Rules) SendsUsageUnasked() bool { return r.sendsUsageUnasked }
+
+// TakesImagesAsData reports whether the provider fetches no images, so that they must be sent as data.
+func (r *Rules) TakesImagesAsData() bool { return r.imagesAsData }
 
 // ThinksInText reports whether a text of an answer may begin with reasoning between the marks <think> and </think>.
 func (r *Rules) ThinksInText() bool { return r.thinksInText }
