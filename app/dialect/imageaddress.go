@@ -17,7 +17,7 @@ func HasImageAddress(body []byte) bool {
 		}
 		parts := rawjson.OpenArray(content, 0)
 		for parts.Next() {
-			if isAddress(rawjson.String(rawjson.Get(parts.Value.Of(content), "image_url", "url"))) {
+			if isAddress(rawjson.String(rawjson.Get(rawjson.Get(parts.Value.Of(content), "image_url"), "url"))) {
 				return true
 			}
 		}

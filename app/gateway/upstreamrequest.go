@@ -101,7 +101,7 @@ func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*trans
 // mustFetchImages reports whether a request of the route's style has images by address that the provider does not fetch. Such a request is
 // translated to its own style with their data.
 func (b *requestBuilder) mustFetchImages(route *catalog.Route) bool {
-	return route.Quirks != nil && route.Quirks.TakesImagesAsData() && b.call.head.Images > 0 && dialect.HasImageAddress(b.call.request.Body)
+	return route.Quirks != nil && route.Quirks.TakesImagesAsData() && dialect.HasImageAddress(b.call.request.Body)
 }
 
 // translation is the exchange with a route whose requests are translated.
