@@ -60,8 +60,10 @@ var (
 		"prompt_cache_key", "reasoning_effort", "safety_identifier", "seed", "service_tier", "stop", "store", "temperature", "top_k",
 		"top_logprobs", "top_p", "usage", "user", "verbosity",
 	}
-	effortWords = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
-	choiceWords = []string{"auto", "none", "any", "required"}
+	// messageMembers are members of messages of the assistant without which the messages mean the same.
+	messageMembers = []string{"reasoning_content", "reasoning", "refusal"}
+	effortWords    = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
+	choiceWords    = []string{"auto", "none", "any", "required"}
 	// endUserMembers are where a style can have the id of the end user.
 	endUserMembers = map[llm.Style][]string{
 		llm.Chat: {"user", "safety_identifier"}, llm.Responses: {"user", "safety_identifier"}, llm.Messages: {"metadata.user_id"},
@@ -83,6 +85,7 @@ type entry struct {
 	Rename            map[string]string `yaml:"rename"`
 	DeveloperRole     *bool             `yaml:"developer_role"`
 	ToolChoice        map[string]string `yaml:"tool_choice"`
+	DropInMessages    []string          `yaml:"drop_in_messages"`
 	Prefill           string            `yaml:"prefill"`
 	System            string            `yaml:"system"`
 	Alternation       bool              `yaml:"alternation"`
@@ -142,6 +145,11 @@ func (e *entry) check() error {
 			return fmt.Errorf("requests of the style %q have no end user in %q", style, member)
 		}
 	}
+	for _, name := range e.DropInMessages {
+		if !slices.Contains(messageMembers, name) {
+			return fmt.Errorf("%q is not a member of messages that can be dropped", name)
+		}
+	}
 	for from, to := range e.Efforts {
 		if !slices.Contains(effortWords, from) || !slices.Contains(effortWords, to) {
 			return fmt.Errorf("%q cannot be the effort %q", from, to)
@@ -181,7 +189,7 @@ func (e *entry) checkWords() error {
 // isEmpty reports whether chat requests to the provider and its answers do not differ.
 func (e *entry) isEmpty() bool {
 	hasMembers := e.OutputBound != "" || e.Drop != nil || e.DropWhenReasoning != nil || e.Rename != nil || e.ToolChoice != nil
-	hasForms := e.Prefill+e.System+e.Schemas+e.Reasoning+e.Images != "" || e.Efforts != nil || e.Alternation
+	hasForms := e.Prefill+e.System+e.Schemas+e.Reasoning+e.Images != "" || e.Efforts != nil || e.Alternation || e.DropInMessages != nil
 	return !hasMembers && !hasForms && e.StreamUsage != usageAlways && !e.refusesDeveloper() && !e.ThinkText
 }
 
@@ -195,7 +203,7 @@ func (e *entry) compile() *providerRules {
 		outputBound: e.OutputBound, sendsUsageUnasked: e.StreamUsage == usageAlways, drop: e.Drop, dropWhenReasoning: e.DropWhenReasoning,
 		rename: e.Rename, refusesDeveloper: e.refusesDeveloper(),
 		requiredWord: e.ToolChoice[choiceRequired], namedWord: e.ToolChoice[choiceNamed], thinksInText: e.ThinkText,
-		prefillMember: e.Prefill, systemOrder: e.System, alternates: e.Alternation, schemas: e.Schemas, reasoningForm: e.Reasoning,
+		dropInMessages: e.DropInMessages, prefillMember: e.Prefill, systemOrder: e.System, alternates: e.Alternation, schemas: e.Schemas, reasoningForm: e.Reasoning,
 		efforts: e.Efforts, imagesAsData: e.Images == imagesData,
 	}
 	always := r

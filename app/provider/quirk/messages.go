@@ -2,6 +2,7 @@ package quirk
 
 import (
 	"bytes"
+	"slices"
 
 	"umg/app/dialect/rawjson"
 )
@@ -27,7 +28,7 @@ const (
 
 // arrangesMessages reports whether the provider takes only some orders of messages.
 func (r *Rules) arrangesMessages() bool {
-	return r.systemOrder != "" || r.alternates || r.prefillMember != ""
+	return r.systemOrder != "" || r.alternates || r.prefillMember != "" || r.dropInMessages != nil
 }
 
 // arrange returns the messages of a request in an order that the provider takes, with an instruction added unless it is empty. It returns
@@ -42,6 +43,7 @@ func (r *Rules) arrange(messages []byte, instruction string) []byte {
 	if a.End() < 0 {
 		return nil
 	}
+	c.drop(r.dropInMessages)
 	if instruction != "" {
 		c.instruct(instruction)
 	}
@@ -61,6 +63,17 @@ func (r *Rules) arrange(messages []byte, instruction string) []byte {
 		return nil
 	}
 	return c.bytes()
+}
+
+// drop leaves members of messages of the assistant out.
+func (c *conversation) drop(names []string) {
+	for i := range c.list {
+		m := &c.list[i]
+		isRefused := func(name string) bool { return rawjson.MemberOf(m.raw, name).Found() }
+		if m.role == roleAssistant && slices.ContainsFunc(names, isRefused) {
+			m.raw, c.changed = rawjson.Without(m.raw, names...), true
+		}
+	}
 }
 
 // instruct adds a message of the system behind those at the beginning.

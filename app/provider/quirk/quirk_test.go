@@ -211,6 +211,12 @@ func TestRewrite(t *testing.T) {
 		{provider: "mistral", body: `{"messages":[{"role":"assistant","content":"a"},{"role":"user","content":"b"}]}`,
 			want: `{"messages":[{"role":"assistant","content":"a"},{"role":"user","content":"b"}]}`},
 		{provider: "deepseek", body: `{"messages":[{"role":"assistant","content":"b"}]}`, want: `{"messages":[{"role":"assistant","content":"b"}]}`},
+		// Some providers refuse the reasoning of earlier turns.
+		{provider: "groq", body: `{"messages":[{"role":"assistant","reasoning_content":"r","content":"a"},{"role":"user","reasoning_content":"x"}]}`,
+			want: `{"messages":[{"role":"assistant","content":"a"},{"role":"user","reasoning_content":"x"}]}`},
+		{provider: "mistral", body: `{"messages":[{"role":"assistant","content":"a","reasoning":"r","refusal":null},{"role":"user"}]}`,
+			want: `{"messages":[{"role":"assistant","content":"a"},{"role":"user"}]}`},
+		{provider: "deepseek", body: `{"messages":[{"role":"assistant","reasoning_content":"r"}]}`, want: `{"messages":[{"role":"assistant","reasoning_content":"r"}]}`},
 		// One message of the system is first, and the others alternate.
 		{provider: "perplexity", body: `{"messages":[{"role":"user","content":"a"},{"role":"developer","content":"s1"},{"content":[{"type":"text","text":"b"}],"role":"user"},
 {"role":"assistant","content":"c"},{"role":"system","content":"s\u0032"}]}`,
@@ -320,6 +326,7 @@ func TestWrongTablesAreRefused(t *testing.T) {
 		"mistral: {output_bound: max_tokens}\n  mistral: {output_bound: max_tokens}":    "already defined",
 		`mistral: {end_user: {chat: user}, drop: [user]}`:                               `have no end user in "user"`,
 		`mistral: {end_user: {native: labels}}`:                                         `have no end user in "labels"`,
+		`mistral: {drop_in_messages: [content]}`:                                        `"content" is not a member of messages`,
 		`mistral: {prefill: prefixed}`:                                                  `prefill cannot be "prefixed"`,
 		`mistral: {system: last}`:                                                       `system cannot be "last"`,
 		`mistral: {schemas: strict}`:                                                    `schemas cannot be "strict"`,

@@ -16,6 +16,8 @@ type Rules struct {
 	refusesDeveloper        bool
 	// requiredWord and namedWord are the words for choices of tools; empty for those of the style.
 	requiredWord, namedWord string
+	// dropInMessages are members of messages of the assistant that the provider refuses.
+	dropInMessages []string
 	// prefillMember marks a last message of the assistant as the beginning of the answer; empty when the provider needs no mark.
 	prefillMember string
 	// systemOrder says where messages of the system may be; empty for anywhere.
