@@ -340,6 +340,12 @@ func TestRecordingsOfErrors(t *testing.T) {
 		if got.Cost > 0 && !inBand {
 			t.Errorf("%s: an error costs %s", r.File, got.Cost)
 		}
+		if n := len(got.Tries); n > 0 && got.Err != nil {
+			blames := got.Err.Kind == app.Upstream && got.Err.Status != 0
+			if mayBlame := nextSteps[got.Tries[n-1].Meaning] == "client" || got.Tries[n-1].Meaning == errorclass.TooLong; blames && !mayBlame {
+				t.Errorf("%s: the client is told that its request is wrong: %v", r.File, got.Err)
+			}
+		}
 		rows = append(rows, errorRow(&r, got))
 	}
 	compareTable(t, "errors.txt", errorsHead, rows)

@@ -172,7 +172,9 @@ func faultOfCredential(ctx context.Context, err error) *Fault {
 	failed, ok := errors.AsType[*credential.TokenError](err)
 	switch {
 	case ok && failed.Refused:
-		return NewFault(ClassCredential, err)
+		f := NewFault(ClassCredential, err)
+		f.Advice = failed.Error()
+		return f
 	case ok && failed.Cause == nil:
 		return NewFault(ClassServer, err)
 	case ok && errors.Is(failed.Cause, context.DeadlineExceeded):

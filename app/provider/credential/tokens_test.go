@@ -85,7 +85,7 @@ func TestAServiceAccountSignsItsAssertion(t *testing.T) {
 		decode(t, parts[0], &header)
 		decode(t, parts[1], &claims)
 		if header.Alg != "RS256" || header.Kid != "key-1" || claims.Iss != "robot@acme.iam.example" || claims.Scope != google.Scope ||
-			claims.Aud != uri || claims.Exp-claims.Iat > 3610 || claims.Exp <= claims.Iat {
+			claims.Aud != uri || claims.Exp-claims.Iat != 3600 || claims.Iat != newClock().Now().Unix()-10 { // It is the given clock.
 			t.Errorf("%+v %+v", header, claims)
 		}
 		answer(w, "token-1", 3599)
@@ -369,6 +369,25 @@ func TestFailuresSayWhatHappenedWithoutSecrets(t *testing.T) {
 		if !ok || failed.Refused != k.refused || !strings.Contains(err.Error(), k.says) || strings.Contains(err.Error(), "secret-1") ||
 			!strings.Contains(err.Error(), strings.TrimPrefix(s.URL, "http://")) || (failed.Cause != nil) != (name == "large" || name == "unreachable") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestARefusalTellsThatTheClocksDiffer(t *testing.T) {
+	t.Parallel()
+	for ahead, want := range map[time.Duration]string{
+		10 * time.Minute: "the clock of the gateway is 10m0s ahead of the provider's and must be set", 0: "",
+		-5 * time.Minute: "the clock of the gateway is 5m0s behind the provider's and must be set", 4 * time.Minute: "",
+	} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", newClock().Now().Add(-ahead).Format(http.TimeFormat))
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":"invalid_grant","error_description":"Invalid JWT"}`)
+		})
+		err := source(t, options(t, google, serviceAccount(t, s.URL))).Authorize(t.Context(), request(t), nil)
+		if err == nil || !strings.Contains(err.Error(), "invalid_grant: Invalid JWT") || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "clock") != (want != "") {
+			t.Errorf("%s: %v", ahead, err)
 		}
 	}
 }
