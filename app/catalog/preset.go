@@ -66,7 +66,9 @@ func (v *FileProvider) Expanded() FileProvider {
 
 // resolvePreset returns the provider with the members of its preset, and how its calls go to it. Fill returns the text of a field with the
 // values of its references, and add gets what is wrong with a field.
-func (v *FileProvider) resolvePreset(fill func(field, text string) string, add func(field, text string)) (*FileProvider, map[llm.Style]*Wire) {
+func (v *FileProvider) resolvePreset(
+	fill func(field, text string) string, add func(field, text string),
+) (*FileProvider, map[llm.Style]*Wire) {
 	if v.Preset == "" {
 		return v, nil
 	}
