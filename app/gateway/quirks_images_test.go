@@ -15,8 +15,8 @@ import (
 	"umg/app/llm"
 )
 
-// dot is a GIF of one pixel.
-const dot = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
+// gifPixel is a GIF of one pixel.
+const gifPixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 
 // imageRequests has a request with an image at an address, in each style that has such images.
 var imageRequests = map[llm.Style]string{
@@ -37,7 +37,7 @@ func TestAProviderThatFetchesNothingGetsTheDataOfImages(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "image/gif")
-		_, _ = w.Write([]byte(dot))
+		_, _ = w.Write([]byte(gifPixel))
 	}))
 	t.Cleanup(files.Close)
 	outside, err := egress.New(egress.Options{Exceptions: []string{strings.TrimPrefix(files.URL, "http://")}})
@@ -45,9 +45,9 @@ func TestAProviderThatFetchesNothingGetsTheDataOfImages(t *testing.T) {
 	t.Cleanup(outside.Close)
 	b.options.Egress = outside
 	b.gateway = gateway.New(b.options)
-	data := "data:image/gif;base64," + base64.StdEncoding.EncodeToString([]byte(dot))
+	data := "data:image/gif;base64," + base64.StdEncoding.EncodeToString([]byte(gifPixel))
 	for style, request := range imageRequests {
-		sent, dropped, _ := b.call(style, "test/ollama", "{"+fmt.Sprintf(request, files.URL+"/dot")+"}", false)
+		sent, dropped, _ := b.call(style, "test/ollama", "{"+fmt.Sprintf(request, files.URL+"/gifPixel")+"}", false)
 		if text := fmt.Sprint(sent); !strings.Contains(text, data) || strings.Contains(text, files.URL) {
 			t.Errorf("%s: the provider gets %s", style, text)
 		}
@@ -58,7 +58,7 @@ func TestAProviderThatFetchesNothingGetsTheDataOfImages(t *testing.T) {
 	if n := fetches.Load(); n != int64(len(imageRequests)) {
 		t.Errorf("%d images were fetched", n)
 	}
-	for _, address := range []string{files.URL + "/dot", data} {
+	for _, address := range []string{files.URL + "/gifPixel", data} {
 		model := map[bool]string{true: "test/ollama", false: "test/groq"}[address == data]
 		sent, _, _ := b.call(llm.Chat, model, "{"+fmt.Sprintf(imageRequests[llm.Chat], address)+"}", false)
 		if text := fmt.Sprint(sent); !strings.Contains(text, address) || sent["top_k"] == nil {
@@ -68,7 +68,7 @@ func TestAProviderThatFetchesNothingGetsTheDataOfImages(t *testing.T) {
 	if n := fetches.Load(); n != int64(len(imageRequests)) {
 		t.Errorf("%d images were fetched", n)
 	}
-	for _, address := range []string{files.URL + "/page", "http://127.0.0.1:9/dot", "http://169.254.169.254/latest"} {
+	for _, address := range []string{files.URL + "/page", "http://127.0.0.1:9/gifPixel", "http://169.254.169.254/latest"} {
 		b.provider.take()
 		_, _, err := b.generate(gateway.Call{
 			ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account, KeyID: "key_1"}, Style: llm.Chat,
