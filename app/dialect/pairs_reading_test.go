@@ -152,6 +152,9 @@ func fitsRequest(t *testing.T, style llm.Style, body []byte) {
 func readDelivered(t *testing.T, style llm.Style, streamed bool, out string) *llm.Response {
 	t.Helper()
 	codec, schemas := dialectOf(t, style).Codec, schemasOf(t, style)
+	if style == llm.Chat && strings.Contains(out, "The user wants") && !strings.Contains(out, `"reasoning_content":"The`) {
+		t.Errorf("the thoughts are not where clients read them: %s", out) // Our own decoder knows more places.
+	}
 	if n := strings.Count(out, `"cost":0.00021`); n != 1 || strings.Contains(out, "upstream-") {
 		t.Errorf("%d costs, or a name of the provider's: %s", n, out)
 	}
@@ -204,68 +207,126 @@ func framesOf(t *testing.T, style llm.Style, out string) []sse.Frame {
 	return all
 }
 
+// orderedFrame has the members of a frame, in any style, that say where in a stream it may stand.
+type orderedFrame struct {
+	ID, Type   string
+	Number     *int `json:"sequence_number"`
+	Index      *int
+	ItemID     string `json:"item_id"`
+	Delta      json.RawMessage
+	Text       *string
+	Arguments  *string
+	Item       json.RawMessage
+	Response   struct{ Output json.RawMessage }
+	Choices    []struct{ FinishReason *string }
+	Candidates []struct{ FinishReason string }
+	Feedback   *json.RawMessage `json:"promptFeedback"`
+}
+
+// streamOrder is how far a stream has come that is read as strictly as its strictest client does.
+type streamOrder struct {
+	t *testing.T
+	// marks has a letter for each frame that only one place of the stream may have.
+	marks  string
+	ids    map[string]bool
+	frames int
+	// blocks counts the blocks that are complete. open means that another one has begun.
+	blocks int
+	open   bool
+	// texts are the deltas of each part, and items are those that are done.
+	texts map[string]string
+	items []json.RawMessage
+}
+
 // checkOrder checks what schemas and decoders leave open in the order of a stream that is whole.
 func checkOrder(t *testing.T, style llm.Style, all []sse.Frame) {
 	t.Helper()
-	ids, marks, text := map[string]bool{}, "", map[string]string{}
+	o := &streamOrder{t: t, ids: map[string]bool{}, texts: map[string]string{}}
 	for i, f := range all {
-		if string(f.Data) == "[DONE]" {
-			marks += "D"
+		if o.frames = i; string(f.Data) == "[DONE]" {
+			o.marks += "D"
 			continue
 		}
-		var m struct {
-			ID, Type   string
-			Number     *int `json:"sequence_number"`
-			Index      *int
-			ItemID     string `json:"item_id"`
-			Delta      json.RawMessage
-			Text       *string
-			Arguments  *string
-			Choices    []struct{ FinishReason *string }
-			Usage      *json.RawMessage
-			Candidates []struct{ FinishReason string }
-			Feedback   *json.RawMessage `json:"promptFeedback"`
-		}
+		var m orderedFrame
 		if err := json.Unmarshal(bytes.ReplaceAll(f.Data, []byte("finish_reason"), []byte("FinishReason")), &m); err != nil {
 			t.Fatal(err)
 		}
-		ids[m.ID] = true
-		switch style {
-		case llm.Chat:
-			switch {
-			case len(m.Choices) == 0:
-				marks += "u"
-			case m.Choices[0].FinishReason != nil:
-				marks += "f"
-			default:
-				marks += "."
-			}
-		case llm.Messages:
-			marks += map[string]string{"message_start": "s", "message_delta": "f", "message_stop": "D"}[m.Type]
-		case llm.Responses:
-			if m.Number == nil || *m.Number != i {
-				t.Errorf("the number of event %d: %s", i, f.Data)
-			}
-			var delta string
-			_ = json.Unmarshal(m.Delta, &delta)
-			key := fmt.Sprint(m.ItemID, strings.TrimSuffix(strings.TrimSuffix(m.Type, ".delta"), ".done"))
-			text[key] += delta
-			if strings.HasSuffix(m.Type, "_text.done") && m.Text != nil && *m.Text != text[key] ||
-				strings.HasSuffix(m.Type, "arguments.done") && m.Arguments != nil && *m.Arguments != text[key] {
-				t.Errorf("the deltas are %q: %s", text[key], f.Data)
-			}
-			marks += map[string]string{"response.created": "s", "response.completed": "D", "response.incomplete": "D"}[m.Type]
-		case llm.Native:
-			if len(m.Candidates) > 0 && m.Candidates[0].FinishReason != "" || m.Feedback != nil {
-				marks += "D"
-			} else {
-				marks += "."
-			}
-		}
+		o.ids[m.ID] = true
+		map[llm.Style]func(*orderedFrame, []byte){llm.Chat: o.chat, llm.Messages: o.messages, llm.Responses: o.responses, llm.Native: o.native}[style](&m, f.Data)
 	}
 	want := map[llm.Style]string{llm.Chat: "fuD", llm.Messages: "sfD", llm.Responses: "sD", llm.Native: "D"}[style]
-	marks = strings.Replace(strings.TrimLeft(marks, "."), "ff", "f", 1) // A provider may count twice at its end.
-	if marks != want || style == llm.Chat && len(ids) != 1 {
-		t.Errorf("the frames come as %q, want %q, with the ids %v", marks, want, ids)
+	marks := strings.Replace(strings.TrimLeft(o.marks, "."), "ff", "f", 1) // A provider may count twice at its end.
+	if marks != want || style == llm.Chat && len(o.ids) != 1 {
+		t.Errorf("the frames come as %q, want %q, with the ids %v", marks, want, o.ids)
 	}
+}
+
+func (o *streamOrder) chat(m *orderedFrame, data []byte) {
+	begins := bytes.Contains(data, []byte(`"delta":{"role":"assistant","content":""`))
+	if begins != (o.frames == 0) || begins != bytes.Contains(data, []byte(`"role":`)) {
+		o.t.Errorf("frame %d of a stream: %s", o.frames, data)
+	}
+	switch {
+	case len(m.Choices) == 0:
+		o.marks += "u"
+	case m.Choices[0].FinishReason != nil:
+		o.marks += "f"
+	default:
+		o.marks += "."
+	}
+}
+
+func (o *streamOrder) messages(m *orderedFrame, data []byte) {
+	switch {
+	case m.Type == "ping":
+	case m.Type == "content_block_start":
+		if m.Index == nil || *m.Index != o.blocks || o.open {
+			o.t.Errorf("a block begins where none may: %s", data)
+		}
+		o.open = true
+	case strings.HasPrefix(m.Type, "content_block_"):
+		if m.Index == nil || *m.Index != o.blocks || !o.open {
+			o.t.Errorf("a frame of a block that is not open: %s", data)
+		}
+		if m.Type == "content_block_stop" {
+			o.open = false
+			o.blocks++
+		}
+	case o.open:
+		o.t.Errorf("a block is still open: %s", data)
+	}
+	o.marks += map[string]string{"message_start": "s", "message_delta": "f", "message_stop": "D"}[m.Type]
+}
+
+func (o *streamOrder) responses(m *orderedFrame, data []byte) {
+	if m.Number == nil || *m.Number != o.frames {
+		o.t.Errorf("the number of event %d: %s", o.frames, data)
+	}
+	var delta string
+	_ = json.Unmarshal(m.Delta, &delta)
+	key := fmt.Sprint(m.ItemID, strings.TrimSuffix(strings.TrimSuffix(m.Type, ".delta"), ".done"))
+	o.texts[key] += delta
+	if strings.HasSuffix(m.Type, "_text.done") && m.Text != nil && *m.Text != o.texts[key] ||
+		strings.HasSuffix(m.Type, "arguments.done") && m.Arguments != nil && *m.Arguments != o.texts[key] {
+		o.t.Errorf("the deltas are %q: %s", o.texts[key], data)
+	}
+	switch m.Type {
+	case "response.created":
+		o.marks += "s"
+	case "response.output_item.done":
+		o.items = append(o.items, m.Item)
+	case "response.completed", "response.incomplete":
+		o.marks += "D"
+		if whole, _ := json.Marshal(append([]json.RawMessage{}, o.items...)); compactJSON(string(whole)) != compactJSON(string(m.Response.Output)) {
+			o.t.Errorf("the items are %s: %s", whole, data)
+		}
+	}
+}
+
+func (o *streamOrder) native(m *orderedFrame, _ []byte) {
+	if len(m.Candidates) > 0 && m.Candidates[0].FinishReason != "" || m.Feedback != nil {
+		o.marks += "D"
+		return
+	}
+	o.marks += "."
 }

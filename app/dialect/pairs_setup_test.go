@@ -94,10 +94,10 @@ func (p pair) exchangeOf(t *testing.T, body []byte) *translate.Exchange {
 	return x
 }
 
-// edit is how the gateway changes a request for its provider. Every request of the messages style has a bound.
+// edit is how the gateway changes a request for its provider. Every request of the messages style has a bound; a translation adds it.
 func (p pair) edit(x *translate.Exchange) dialect.Edit {
 	e := dialect.Edit{Model: "upstream-model"}
-	if p.upstream == llm.Messages && !x.Bounded() {
+	if p.client == llm.Messages && p.upstream == llm.Messages && !x.Bounded() {
 		e.MaxTokens = pairOutput
 	}
 	return e
