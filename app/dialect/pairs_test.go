@@ -324,8 +324,10 @@ func TestEveryStopSequenceEndsTheAnswer(t *testing.T) {
 					return // The client's own style has no such sequences.
 				}
 				watched := len(stops) > upstream.StopsMax || blank && !upstream.StopsBlank
-				for _, stream := range []bool{false, true} {
-					ask := asking(c.prompt)
+				// Where the gateway looks for sequences it asks for a stream, which a provider may answer with JSON.
+				for _, form := range []string{"stream", "", "simulate: json-instead-of-stream\n"} {
+					stream := form == "stream"
+					ask := asking(strings.TrimPrefix(form, "stream") + c.prompt)
 					ask.Stop, ask.Stream = stops, stream
 					call := p.call(t, ask)
 					read, err := dialectOf(t, p.upstream).Read(call.sent)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/gateway"
 	"umg/app/idempotency"
 	"umg/app/llm"
@@ -226,7 +227,7 @@ func TestAWholeAnswerThatItsClientLeftIsChargedAndKept(t *testing.T) {
 		defer leave()
 		call := b.styledCall(client, on(upstream), asked{prompt: "count to 9", bound: 300})
 		call.OnBodyReleased = leave
-		request := idempotency.Request{AccountID: b.account, Key: "once", Operation: "a call", Body: call.Body, ResultID: call.ID}
+		request := idempotency.Request{AccountID: apptest.NewAccount(b.t, b.db, time.Now), Key: "once", Operation: "a call", Body: call.Body, ResultID: call.ID}
 		claim, err := keys.Begin(b.t.Context(), request)
 		must(b.t, err)
 		call.Idempotent = keys.NewResponse(claim)
