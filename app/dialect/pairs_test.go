@@ -123,7 +123,7 @@ func TestEveryClientReadsTheAnswersOfEveryProvider(t *testing.T) {
 			}
 			eachPair(t, func(t *testing.T, p pair) {
 				for _, stream := range []bool{false, true} {
-					uncounted := c.other && !stream && p.upstream == llm.Chat // Nobody asked this provider for the usage of a stream.
+					uncounted := c.other && !stream && p.upstream == llm.Chat // This provider was not asked for the usage of a stream.
 					if got := c.read(t, p, stream).Usage; got != want && !uncounted || uncounted && got != (llm.Usage{}) {
 						t.Errorf("stream %t: the usage is %+v, want %+v", stream, got, want)
 					}
@@ -251,7 +251,7 @@ func TestEveryProviderGetsTheBoundAndTheStream(t *testing.T) {
 	})
 }
 
-// sampled are settings as each style writes them, and the names under which a client is told that a provider's style has none.
+// sampled are settings as each style writes them, and the names by which the header lists what a provider's style has no place for.
 var sampled = []struct {
 	said, lost map[llm.Style]string
 }{

@@ -84,9 +84,9 @@ func (p *pipeline) clientGone(ctx context.Context, ended error) error {
 
 const outcomeLeft = "client_left"
 
-// storeResponse stores a whole answer for a repetition under the Idempotency-Key of the call, before its charge is durable. A crash between the two leaves an answer that costs nothing, never a charge whose answer is lost. When the answer
-// cannot be stored, the call ends uncharged. A client that left before the whole answer was sent pays for it and gets it when
-// it repeats the call.
+// storeResponse stores a whole answer for a repetition under the Idempotency-Key of the call, before its charge is durable. A crash
+// between the two leaves an answer that costs nothing, never a charge whose answer is lost. When the answer cannot be stored, the call
+// ends uncharged. A client that left before the whole answer was sent pays for it and gets it when it repeats the call.
 func (p *pipeline) storeResponse(ctx context.Context, ended error) error {
 	o := &p.outcome
 	wholeForLeft := o.rule.Reason == billing.ReasonClientLeftAtEnd || o.rule.Reason == billing.ReasonClientLeftContinued
