@@ -17,6 +17,7 @@ func TestEveryClientIsToldThatAnAnswerBrokeOff(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			eachPair(t, func(t *testing.T, p pair) {
+				const counted = "1 2 3 4 5 6 7 8 9"
 				ask := asking("simulate: " + fault + "\ncount to 9")
 				ask.Stream = true
 				call := p.call(t, ask)
@@ -36,7 +37,7 @@ func TestEveryClientIsToldThatAnAnswerBrokeOff(t *testing.T) {
 				if last := all[len(all)-1]; string(last.Data) == "[DONE]" {
 					all = all[:len(all)-1]
 				}
-				if text := deltaText(t, p.client, all); len(text) < 5 || !strings.HasPrefix("1 2 3 4 5 6 7 8 9", text) {
+				if text := deltaText(t, p.client, all); len(text) < 5 || !strings.HasPrefix(counted, text) {
 					t.Errorf("the client has %q: %s", text, out)
 				}
 				if last := string(all[len(all)-1].Data); !strings.Contains(last, "It broke.") || strings.Count(out, "It broke.") != 1 || strings.Count(out, `"cost":0.00021`) != 1 {
