@@ -165,8 +165,8 @@ func (t Try) End(f *provider.Fault, firstByte time.Duration) {
 			"for", ejected, "last", string(f.Class), "status", f.Status, "meaning", string(f.Meaning))
 	}
 	if refused > 0 {
-		t.monitor.o.Log.Error("provider credential refused, cooling down", "provider", t.route.Provider.ID,
-			"model", t.route.Model, "credential", t.Credential+1, "status", f.Status, "meaning", string(f.Meaning), "for", refused, "advice", f.Advice)
+		t.monitor.o.Log.Error("provider credential refused, cooling down", "provider", t.route.Provider.ID, "model", t.route.Model,
+			"credential", t.Credential+1, "status", f.Status, "meaning", string(f.Meaning), "for", refused, "advice", f.Advice)
 	}
 }
 
