@@ -17,12 +17,11 @@ func HasImageAddress(body []byte) bool {
 		}
 		parts := rawjson.OpenArray(content, 0)
 		for parts.Next() {
-			if isAddress(rawjson.String(rawjson.Get(rawjson.Get(parts.Value.Of(content), "image_url"), "url"))) {
+			url := rawjson.String(rawjson.Get(rawjson.Get(parts.Value.Of(content), "image_url"), "url"))
+			if url != "" && !strings.HasPrefix(url, "data:") {
 				return true
 			}
 		}
 	}
 	return false
 }
-
-func isAddress(url string) bool { return url != "" && !strings.HasPrefix(url, "data:") }

@@ -368,7 +368,7 @@ func TestRecordingsOfErrors(t *testing.T) {
 		if n := len(got.Tries); n > 0 && got.Err != nil {
 			blames := got.Err.Kind == app.Upstream && got.Err.Status != 0
 			if mayBlame := nextSteps[got.Tries[n-1].Meaning] == "client" || got.Tries[n-1].Meaning == errorclass.TooLong; blames && !mayBlame {
-				t.Errorf("%s: the client is told that its request is wrong: %v", r.File, got.Err)
+				t.Errorf("%s: the error blames the request: %v", r.File, got.Err)
 			}
 		}
 		return []string{errorRow(r, got)}

@@ -203,8 +203,8 @@ func (e *entry) compile() *providerRules {
 		outputBound: e.OutputBound, sendsUsageUnasked: e.StreamUsage == usageAlways, drop: e.Drop, dropWhenReasoning: e.DropWhenReasoning,
 		rename: e.Rename, refusesDeveloper: e.refusesDeveloper(),
 		requiredWord: e.ToolChoice[choiceRequired], namedWord: e.ToolChoice[choiceNamed], thinksInText: e.ThinkText,
-		dropInMessages: e.DropInMessages, prefillMember: e.Prefill, systemOrder: e.System, alternates: e.Alternation, schemas: e.Schemas, reasoningForm: e.Reasoning,
-		efforts: e.Efforts, imagesAsData: e.Images == imagesData,
+		dropInMessages: e.DropInMessages, prefillMember: e.Prefill, systemOrder: e.System, alternates: e.Alternation,
+		schemas: e.Schemas, reasoningForm: e.Reasoning, efforts: e.Efforts, imagesAsData: e.Images == imagesData,
 	}
 	always := r
 	always.alwaysReasons = true

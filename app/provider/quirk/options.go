@@ -10,7 +10,10 @@ import (
 // not listed, because they have no effect.
 func (q *request) dropEmptyTools() {
 	tools := q.find("tools")
-	if tools == nil || string(compactSpace(tools.value.Of(q.body))) != "[]" {
+	if tools == nil {
+		return
+	}
+	if list := rawjson.OpenArray(tools.value.Of(q.body), 0); list.Next() || list.End() < 0 {
 		return
 	}
 	q.drop(tools)
@@ -19,14 +22,6 @@ func (q *request) dropEmptyTools() {
 			q.drop(m)
 		}
 	}
-}
-
-// compactSpace returns a list without the space in it when it is empty.
-func compactSpace(list []byte) []byte {
-	if len(list) > 0 && list[0] == '[' && rawjson.SkipSpace(list, 1) == len(list)-1 {
-		return []byte("[]")
-	}
-	return list
 }
 
 // formatDropped is how a format with a schema that is not sent as such is listed.

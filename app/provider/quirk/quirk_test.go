@@ -163,89 +163,95 @@ func TestOtherProvidersAndStylesHaveNoRules(t *testing.T) {
 	}
 }
 
+// The tools of rewriteCases, and the end of a request that names one of them.
+const rewriteTools = `"tools":[{"type":"function","function":{"name":"a"}},{"type":"function","function":{"name":"b"}}]`
+
+func namedTool(name string) string {
+	return `,"tool_choice":{"type":"function","function":{"name":"` + name + `"}}}`
+}
+
+// rewriteCases are requests and what their providers get.
+var rewriteCases = []struct {
+	provider, body, want, dropped string
+	always                        bool
+}{
+	// Of two bounds the present name counts, as for the credit that is held. A null bound is none.
+	{provider: "ollama", body: `{"max_tokens":9,"max_completion_tokens":5}`, want: `{"max_tokens":5}`},
+	{provider: "ollama", body: `{"max_tokens":9,"max_completion_tokens":null}`, want: `{"max_tokens":9}`},
+	{provider: "ollama", body: `{"max_tokens" : 9}`, want: `{"max_tokens" : 9}`},
+	{provider: "openai", body: `{"max_tokens":9,"max_completion_tokens":5}`, want: `{"max_completion_tokens":5}`},
+	{provider: "openai", body: ` { "max_tokens":9 , "x":1}`, want: `{"max_completion_tokens":9,"x":1}`},
+	{provider: "openai", body: `{"max_tokens":null}`, want: `{}`},
+	{provider: "xai", body: `{"max_tokens":9,"max_completion_tokens":5}`, want: `{"max_tokens":9,"max_completion_tokens":5}`},
+	// A member without a value is left out and not listed.
+	{provider: "mistral", body: `{"user":null,"seed":null,"logprobs":false}`, want: `{"random_seed":null}`, dropped: "logprobs"},
+	{provider: "mistral", body: `{"us\u0065r":"u"}`, want: `{}`, dropped: "user"},
+	// One tool by its name is the only one, and is forced.
+	{provider: "mistral", body: `{` + rewriteTools + namedTool("b"), want: `{"tools":[{"type":"function","function":{"name":"b"}}],"tool_choice":"any"}`},
+	{provider: "mistral", body: `{` + rewriteTools + namedTool("c"), want: `{` + rewriteTools + namedTool("c")},
+	{provider: "ollama", body: `{` + rewriteTools + namedTool("b"), want: `{` + rewriteTools + namedTool("b")},
+	{provider: "mistral", body: `{"tool_choice":"auto"}`, want: `{"tool_choice":"auto"}`},
+	// Only roles are changed.
+	{provider: "groq", body: `{"messages":[ {"content":"developer","role": "developer"} ,1,{"role":"developer"}, {"role":"user"}]}`,
+		want: `{"messages":[ {"content":"developer","role": "system"} ,1,{"role":"system"}, {"role":"user"}]}`},
+	{provider: "groq", body: `{"messages" : [{"role":"user","content":"developer"}] }`, want: `{"messages" : [{"role":"user","content":"developer"}] }`},
+	// Whether the model reasons depends on the request, and on the model when the request does not say so.
+	{provider: "xai", body: `{"stop":"x"}`, want: `{"stop":"x"}`},
+	{provider: "xai", body: `{"stop":"x"}`, want: `{}`, dropped: "stop", always: true},
+	{provider: "xai", body: `{"stop":"x","reasoning_effort":"none"}`, want: `{"stop":"x","reasoning_effort":"none"}`, always: true},
+	{provider: "xai", body: `{"stop":"x","reasoning_effort":null}`, want: `{"stop":"x","reasoning_effort":null}`},
+	{provider: "openai", body: `{"reasoning_effort":"low","top_p":1}`, want: `{"reasoning_effort":"low"}`, dropped: "top_p"},
+	// An empty list of tools has no settings.
+	{provider: "xai", body: `{"tools":[ ],"tool_choice":"auto","parallel_tool_calls":true,"n":1}`, want: `{"n":1}`},
+	{provider: "mistral", body: `{"tools":[],"tool_choice":"required"}`, want: `{}`},
+	// A last message of the assistant is the beginning of the answer.
+	{provider: "mistral", body: `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b" }]}`,
+		want: `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b","prefix":true}]}`},
+	{provider: "moonshot", body: `{"messages":[{"role":"assistant","content":"b"}]}`, want: `{"messages":[{"role":"assistant","content":"b","partial":true}]}`},
+	{provider: "mistral", body: `{"messages":[{"role":"assistant","prefix":false}]}`, want: `{"messages":[{"role":"assistant","prefix":false}]}`},
+	{provider: "mistral", body: `{"messages":[{"role":"assistant","tool_calls":[{"id":"1"}]}]}`, want: `{"messages":[{"role":"assistant","tool_calls":[{"id":"1"}]}]}`},
+	{provider: "mistral", body: `{"messages":[{"role":"assistant","content":"a"},{"role":"user","content":"b"}]}`,
+		want: `{"messages":[{"role":"assistant","content":"a"},{"role":"user","content":"b"}]}`},
+	{provider: "deepseek", body: `{"messages":[{"role":"assistant","content":"b"}]}`, want: `{"messages":[{"role":"assistant","content":"b"}]}`},
+	// Some providers refuse the reasoning of earlier turns.
+	{provider: "groq", body: `{"messages":[{"role":"assistant","reasoning_content":"r","content":"a"},{"role":"user","reasoning_content":"x"}]}`,
+		want: `{"messages":[{"role":"assistant","content":"a"},{"role":"user","reasoning_content":"x"}]}`},
+	{provider: "mistral", body: `{"messages":[{"role":"assistant","content":"a","reasoning":"r","refusal":null},{"role":"user"}]}`,
+		want: `{"messages":[{"role":"assistant","content":"a"},{"role":"user"}]}`},
+	{provider: "deepseek", body: `{"messages":[{"role":"assistant","reasoning_content":"r"}]}`, want: `{"messages":[{"role":"assistant","reasoning_content":"r"}]}`},
+	// One message of the system is first, and the others alternate.
+	{provider: "perplexity", body: `{"messages":[{"role":"user","content":"a"},{"role":"developer","content":"s1"},{"content":[{"type":"text","text":"b"}],"role":"user"},
+{"role":"assistant","content":"c"},{"role":"system","content":"s\u0032"}]}`,
+		want: `{"messages":[{"role":"system","content":"s1\n\ns2"},{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","content":"c"}]}`},
+	{provider: "perplexity", body: `{"messages": [{"role":"system","content":"s"} , {"role":"user","content":"a"}]}`,
+		want: `{"messages": [{"role":"system","content":"s"} , {"role":"user","content":"a"}]}`},
+	{provider: "perplexity", body: `{"messages":[{"role":"user","content":"a"},{"role":"user","name":"n","content":"b"}]}`,
+		want: `{"messages":[{"role":"user","content":"a"},{"role":"user","name":"n","content":"b"}]}`},
+	{provider: "groq", body: `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`, want: `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`},
+	// A schema is sent as far as it is taken.
+	{provider: "ollama", body: `{"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{"type":"object"}}}}`,
+		want: `{"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}}}`},
+	{provider: "deepseek", body: `{"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"type" : "object"}}}}`,
+		want:    `{"messages":[{"role":"system","content":"s"},{"role":"system","content":"` + schemaInstruction + `{\"type\" : \"object\"}"},{"role":"user","content":"a"}],"response_format":{"type":"json_object"}}`,
+		dropped: "response_format.json_schema"},
+	{provider: "deepseek", body: `{"response_format":{"type":"json_object"}}`, want: `{"response_format":{"type":"json_object"}}`},
+	{provider: "openai", body: `{"response_format":{"type":"json_schema","json_schema":{"strict":true}}}`, want: `{"response_format":{"type":"json_schema","json_schema":{"strict":true}}}`},
+	// Reasoning is asked for in the form of the provider, unless the client has used that.
+	{provider: "deepseek", body: `{"reasoning_effort":"none"}`, want: `{"thinking":{"type":"disabled"}}`},
+	{provider: "deepseek", body: `{"reasoning_effort":"high","thinking":{"type":"disabled"}}`, want: `{"thinking":{"type":"disabled"}}`},
+	{provider: "openrouter", body: `{"reasoning_effort":"high"}`, want: `{"reasoning":{"effort":"high"}}`},
+	{provider: "openrouter", body: `{"reasoning_effort":null}`, want: `{}`},
+	{provider: "dashscope", body: `{"reasoning_effort":"none"}`, want: `{"enable_thinking":false}`},
+	{provider: "fireworks", body: `{"reasoning_effort":"xhigh"}`, want: `{"reasoning_effort":"high"}`},
+	{provider: "groq", body: `{"reasoning_effort":"xhigh"}`, want: `{"reasoning_effort":"xhigh"}`},
+	// What is no object stays as it is.
+	{provider: "mistral", body: `{"user":"u"`, want: `{"user":"u"`},
+	{provider: "mistral", body: `[]`, want: `[]`},
+}
+
 func TestRewrite(t *testing.T) {
 	t.Parallel()
-	const tools = `"tools":[{"type":"function","function":{"name":"a"}},{"type":"function","function":{"name":"b"}}]`
-	named := func(name string) string {
-		return `,"tool_choice":{"type":"function","function":{"name":"` + name + `"}}}`
-	}
-	for _, c := range []struct {
-		provider, body, want, dropped string
-		always                        bool
-	}{
-		// Of two bounds the present name counts, as for the credit that is held. A null bound is none.
-		{provider: "ollama", body: `{"max_tokens":9,"max_completion_tokens":5}`, want: `{"max_tokens":5}`},
-		{provider: "ollama", body: `{"max_tokens":9,"max_completion_tokens":null}`, want: `{"max_tokens":9}`},
-		{provider: "ollama", body: `{"max_tokens" : 9}`, want: `{"max_tokens" : 9}`},
-		{provider: "openai", body: `{"max_tokens":9,"max_completion_tokens":5}`, want: `{"max_completion_tokens":5}`},
-		{provider: "openai", body: ` { "max_tokens":9 , "x":1}`, want: `{"max_completion_tokens":9,"x":1}`},
-		{provider: "openai", body: `{"max_tokens":null}`, want: `{}`},
-		{provider: "xai", body: `{"max_tokens":9,"max_completion_tokens":5}`, want: `{"max_tokens":9,"max_completion_tokens":5}`},
-		// A member without a value is left out and not listed.
-		{provider: "mistral", body: `{"user":null,"seed":null,"logprobs":false}`, want: `{"random_seed":null}`, dropped: "logprobs"},
-		{provider: "mistral", body: `{"us\u0065r":"u"}`, want: `{}`, dropped: "user"},
-		// One tool by its name is the only one, and is forced.
-		{provider: "mistral", body: `{` + tools + named("b"), want: `{"tools":[{"type":"function","function":{"name":"b"}}],"tool_choice":"any"}`},
-		{provider: "mistral", body: `{` + tools + named("c"), want: `{` + tools + named("c")},
-		{provider: "ollama", body: `{` + tools + named("b"), want: `{` + tools + named("b")},
-		{provider: "mistral", body: `{"tool_choice":"auto"}`, want: `{"tool_choice":"auto"}`},
-		// Only roles are changed.
-		{provider: "groq", body: `{"messages":[ {"content":"developer","role": "developer"} ,1,{"role":"developer"}, {"role":"user"}]}`,
-			want: `{"messages":[ {"content":"developer","role": "system"} ,1,{"role":"system"}, {"role":"user"}]}`},
-		{provider: "groq", body: `{"messages" : [{"role":"user","content":"developer"}] }`, want: `{"messages" : [{"role":"user","content":"developer"}] }`},
-		// Whether the model reasons depends on the request, and on the model when the request does not say so.
-		{provider: "xai", body: `{"stop":"x"}`, want: `{"stop":"x"}`},
-		{provider: "xai", body: `{"stop":"x"}`, want: `{}`, dropped: "stop", always: true},
-		{provider: "xai", body: `{"stop":"x","reasoning_effort":"none"}`, want: `{"stop":"x","reasoning_effort":"none"}`, always: true},
-		{provider: "xai", body: `{"stop":"x","reasoning_effort":null}`, want: `{"stop":"x","reasoning_effort":null}`},
-		{provider: "openai", body: `{"reasoning_effort":"low","top_p":1}`, want: `{"reasoning_effort":"low"}`, dropped: "top_p"},
-		// An empty list of tools has no settings.
-		{provider: "xai", body: `{"tools":[ ],"tool_choice":"auto","parallel_tool_calls":true,"n":1}`, want: `{"n":1}`},
-		{provider: "mistral", body: `{"tools":[],"tool_choice":"required"}`, want: `{}`},
-		// A last message of the assistant is the beginning of the answer.
-		{provider: "mistral", body: `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b" }]}`,
-			want: `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b","prefix":true}]}`},
-		{provider: "moonshot", body: `{"messages":[{"role":"assistant","content":"b"}]}`, want: `{"messages":[{"role":"assistant","content":"b","partial":true}]}`},
-		{provider: "mistral", body: `{"messages":[{"role":"assistant","prefix":false}]}`, want: `{"messages":[{"role":"assistant","prefix":false}]}`},
-		{provider: "mistral", body: `{"messages":[{"role":"assistant","tool_calls":[{"id":"1"}]}]}`, want: `{"messages":[{"role":"assistant","tool_calls":[{"id":"1"}]}]}`},
-		{provider: "mistral", body: `{"messages":[{"role":"assistant","content":"a"},{"role":"user","content":"b"}]}`,
-			want: `{"messages":[{"role":"assistant","content":"a"},{"role":"user","content":"b"}]}`},
-		{provider: "deepseek", body: `{"messages":[{"role":"assistant","content":"b"}]}`, want: `{"messages":[{"role":"assistant","content":"b"}]}`},
-		// Some providers refuse the reasoning of earlier turns.
-		{provider: "groq", body: `{"messages":[{"role":"assistant","reasoning_content":"r","content":"a"},{"role":"user","reasoning_content":"x"}]}`,
-			want: `{"messages":[{"role":"assistant","content":"a"},{"role":"user","reasoning_content":"x"}]}`},
-		{provider: "mistral", body: `{"messages":[{"role":"assistant","content":"a","reasoning":"r","refusal":null},{"role":"user"}]}`,
-			want: `{"messages":[{"role":"assistant","content":"a"},{"role":"user"}]}`},
-		{provider: "deepseek", body: `{"messages":[{"role":"assistant","reasoning_content":"r"}]}`, want: `{"messages":[{"role":"assistant","reasoning_content":"r"}]}`},
-		// One message of the system is first, and the others alternate.
-		{provider: "perplexity", body: `{"messages":[{"role":"user","content":"a"},{"role":"developer","content":"s1"},{"content":[{"type":"text","text":"b"}],"role":"user"},
-{"role":"assistant","content":"c"},{"role":"system","content":"s\u0032"}]}`,
-			want: `{"messages":[{"role":"system","content":"s1\n\ns2"},{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","content":"c"}]}`},
-		{provider: "perplexity", body: `{"messages": [{"role":"system","content":"s"} , {"role":"user","content":"a"}]}`,
-			want: `{"messages": [{"role":"system","content":"s"} , {"role":"user","content":"a"}]}`},
-		{provider: "perplexity", body: `{"messages":[{"role":"user","content":"a"},{"role":"user","name":"n","content":"b"}]}`,
-			want: `{"messages":[{"role":"user","content":"a"},{"role":"user","name":"n","content":"b"}]}`},
-		{provider: "groq", body: `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`, want: `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`},
-		// A schema is sent as far as it is taken.
-		{provider: "ollama", body: `{"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{"type":"object"}}}}`,
-			want: `{"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}}}`},
-		{provider: "deepseek", body: `{"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"type" : "object"}}}}`,
-			want:    `{"messages":[{"role":"system","content":"s"},{"role":"system","content":"` + schemaInstruction + `{\"type\" : \"object\"}"},{"role":"user","content":"a"}],"response_format":{"type":"json_object"}}`,
-			dropped: "response_format.json_schema"},
-		{provider: "deepseek", body: `{"response_format":{"type":"json_object"}}`, want: `{"response_format":{"type":"json_object"}}`},
-		{provider: "openai", body: `{"response_format":{"type":"json_schema","json_schema":{"strict":true}}}`, want: `{"response_format":{"type":"json_schema","json_schema":{"strict":true}}}`},
-		// Reasoning is asked for in the form of the provider, unless the client has used that.
-		{provider: "deepseek", body: `{"reasoning_effort":"none"}`, want: `{"thinking":{"type":"disabled"}}`},
-		{provider: "deepseek", body: `{"reasoning_effort":"high","thinking":{"type":"disabled"}}`, want: `{"thinking":{"type":"disabled"}}`},
-		{provider: "openrouter", body: `{"reasoning_effort":"high"}`, want: `{"reasoning":{"effort":"high"}}`},
-		{provider: "openrouter", body: `{"reasoning_effort":null}`, want: `{}`},
-		{provider: "dashscope", body: `{"reasoning_effort":"none"}`, want: `{"enable_thinking":false}`},
-		{provider: "fireworks", body: `{"reasoning_effort":"xhigh"}`, want: `{"reasoning_effort":"high"}`},
-		{provider: "groq", body: `{"reasoning_effort":"xhigh"}`, want: `{"reasoning_effort":"xhigh"}`},
-		// What is no object stays as it is.
-		{provider: "mistral", body: `{"user":"u"`, want: `{"user":"u"`},
-		{provider: "mistral", body: `[]`, want: `[]`},
-	} {
+	for _, c := range rewriteCases {
 		body, dropped := Of(c.provider, llm.Chat, c.always).Rewrite([]byte(c.body))
 		if string(body) != c.want || strings.Join(dropped, " ") != c.dropped {
 			t.Errorf("%s: %s\n got %s, dropped %q\nwant %s", c.provider, c.body, body, dropped, c.want)
