@@ -142,7 +142,7 @@ func (c *emulatedCell) sendsImage() {
 	}
 }
 
-// mustWait makes a call to a provider that has too many requests. The client is told how long to wait.
+// mustWait makes a call to a provider that has too many requests. The client reads how long to wait.
 func (c *emulatedCell) mustWait() {
 	c.emulator.Add(emulator.Rule{Text: c.mark, Fault: "rate"})
 	call := c.asks("Say hello", asked{bound: 2000})

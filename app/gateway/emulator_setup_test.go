@@ -101,7 +101,7 @@ func (w *emulated) upstream() string {
 	return w.provider
 }
 
-// emulatedTerms are those of the models. Each meter that is told has a price of its own.
+// emulatedTerms are those of the models. Each meter has a price of its own.
 const emulatedTerms = `name: Test, owner: test, kind: text, capabilities: [text], input: [INPUT], output: [text], context_tokens: 1000000,
      max_output_tokens: 8192, on_cut: error, hedge: false, parameters: [temperature, top_p, presence_penalty, frequency_penalty, stop, seed, tools,
      tool_choice, response_format, reasoning_effort], rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, cache_write_tokens: 3.75 per 1M,

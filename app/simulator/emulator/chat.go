@@ -46,7 +46,8 @@ func (x *exchange) membersRefused() *refusal {
 		}
 	}
 	if tools, has := m["tools"].([]any); has && len(tools) == 0 {
-		return refuse("request", "message", "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+		return refuse("request", "message",
+			"Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.")
 	}
 	if m["tools"] == nil && (m["tool_choice"] != nil || m["parallel_tool_calls"] != nil) {
 		return refuse("request", "message", "'tool_choice' is only allowed when 'tools' are specified.")
@@ -249,7 +250,8 @@ func wholeChat(x *exchange, a *answer) object {
 // filterResults are what Azure says about the prompt.
 func filterResults() []any {
 	safe := object{"filtered": false, "severity": "safe"}
-	return []any{object{"prompt_index": 0, "content_filter_results": object{"hate": safe, "self_harm": safe, "sexual": safe, "violence": safe}}}
+	results := object{"hate": safe, "self_harm": safe, "sexual": safe, "violence": safe}
+	return []any{object{"prompt_index": 0, "content_filter_results": results}}
 }
 
 // chatStreamer sends the chunks of one answer.

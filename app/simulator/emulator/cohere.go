@@ -3,7 +3,8 @@ package emulator
 // cohereMembers are the members of a request of the cohere wire.
 var cohereMembers = []string{
 	"model", "messages", "stream", "tools", "tool_choice", "strict_tools", "documents", "citation_options", "response_format", "safety_mode",
-	"max_tokens", "stop_sequences", "temperature", "seed", "frequency_penalty", "presence_penalty", "k", "p", "logprobs", "thinking", "priority",
+	"max_tokens", "stop_sequences", "temperature", "seed", "frequency_penalty", "presence_penalty", "k", "p", "logprobs",
+	"thinking", "priority",
 }
 
 // readCohere reads a request of the cohere wire.

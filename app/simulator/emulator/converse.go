@@ -8,8 +8,8 @@ import (
 
 // converseMembers are the members of a request of the converse wire.
 var converseMembers = []string{
-	"messages", "system", "inferenceConfig", "toolConfig", "additionalModelRequestFields", "additionalModelResponseFieldPaths", "guardrailConfig",
-	"performanceConfig", "promptVariables", "requestMetadata", "serviceTier", "outputConfig",
+	"messages", "system", "inferenceConfig", "toolConfig", "additionalModelRequestFields", "additionalModelResponseFieldPaths",
+	"guardrailConfig", "performanceConfig", "promptVariables", "requestMetadata", "serviceTier", "outputConfig",
 }
 
 // readConverse reads a request of the converse wire.
@@ -22,7 +22,8 @@ func readConverse(x *exchange) *refusal {
 	case len(messages) == 0:
 		return refuse("request", "message", "The messages field must not be empty.")
 	case textOf(objectOf(messages[0])["role"]) != "user":
-		return refuse("request", "message", "A conversation must start with a user message. Try again with a conversation that starts with a user message.")
+		return refuse("request", "message",
+			"A conversation must start with a user message. Try again with a conversation that starts with a user message.")
 	}
 	for _, v := range listOf(m["system"]) {
 		q.hear("system", textOf(objectOf(v)["text"]))

@@ -7,8 +7,8 @@ import (
 
 // messagesMembers are the members of a request of the messages wire. The name of the model is in the path of some providers.
 var messagesMembers = []string{
-	"model", "max_tokens", "messages", "metadata", "stop_sequences", "stream", "system", "temperature", "tool_choice", "tools", "top_k", "top_p",
-	"thinking", "service_tier", "container", "mcp_servers", "context_management", "output_config", "cache_control",
+	"model", "max_tokens", "messages", "metadata", "stop_sequences", "stream", "system", "temperature", "tool_choice", "tools", "top_k",
+	"top_p", "thinking", "service_tier", "container", "mcp_servers", "context_management", "output_config", "cache_control",
 }
 
 // readMessages reads a request of the messages wire.
@@ -122,7 +122,8 @@ func (x *exchange) messagesHead() object {
 		prefix = "msg_"
 	}
 	return object{
-		"id": prefix + x.id, "type": "message", "role": "assistant", "model": x.question.model, "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
+		"id": prefix + x.id, "type": "message", "role": "assistant", "model": x.question.model, "content": []any{},
+		"stop_reason": nil, "stop_sequence": nil,
 	}
 }
 

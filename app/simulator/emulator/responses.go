@@ -87,8 +87,9 @@ func (x *exchange) responsesHead(status string) object {
 		reasoning["effort"] = nil
 	}
 	return object{
-		"id": "resp_" + x.id, "object": "response", "created_at": x.e.now().Unix(), "status": status, "model": x.question.model, "output": []any{},
-		"error": nil, "incomplete_details": nil, "instructions": nil, "max_output_tokens": nil, "parallel_tool_calls": true,
+		"id": "resp_" + x.id, "object": "response", "created_at": x.e.now().Unix(), "status": status, "model": x.question.model,
+		"output": []any{},
+		"error":  nil, "incomplete_details": nil, "instructions": nil, "max_output_tokens": nil, "parallel_tool_calls": true,
 		"previous_response_id": nil, "reasoning": reasoning, "service_tier": "default", "store": false,
 		"temperature": 1.0, "text": object{"format": object{"type": "text"}}, "tool_choice": "auto", "tools": []any{}, "top_p": 1.0,
 		"truncation": "disabled", "usage": nil, "user": nil, "metadata": object{},
@@ -103,7 +104,8 @@ func (x *exchange) responsesOutput(a *answer) []any {
 	}
 	if a.tool != "" {
 		return append(items, object{
-			"id": "fc_" + x.id, "type": "function_call", "status": "completed", "call_id": "call_" + x.id[4:13], "name": a.tool, "arguments": a.arguments,
+			"id": "fc_" + x.id, "type": "function_call", "status": "completed", "call_id": "call_" + x.id[4:13], "name": a.tool,
+			"arguments": a.arguments,
 		})
 	}
 	return append(items, object{

@@ -91,7 +91,8 @@ func (e *Emulator) ServiceAccount(base string) string {
 // AuthorizedUser is the file of the user whose refresh token the token endpoint of Google knows.
 func (e *Emulator) AuthorizedUser(base string) string {
 	return encode(object{
-		"type": "authorized_user", "client_id": UserID, "client_secret": UserSecret, "refresh_token": RefreshToken, "token_uri": base + "/google/token",
+		"type": "authorized_user", "client_id": UserID, "client_secret": UserSecret, "refresh_token": RefreshToken,
+		"token_uri": base + "/google/token",
 	})
 }
 
