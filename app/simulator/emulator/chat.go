@@ -7,7 +7,7 @@ import (
 )
 
 // readChat reads a request of the chat wire.
-func readChat(x *exchange) *refusal {
+func (x *exchange) readChat() *refusal {
 	m, q := x.members, &x.question
 	if bad := x.membersRefused(); bad != nil {
 		return bad
@@ -214,7 +214,7 @@ func (x *exchange) chatCall(a *answer) object {
 }
 
 // wholeChat is the answer in one piece.
-func wholeChat(x *exchange, a *answer) object {
+func (x *exchange) wholeChat(a *answer) object {
 	f := &x.provider.Chat
 	message := object{"role": "assistant", "content": a.wholeText()}
 	if a.tool != "" {
@@ -281,7 +281,7 @@ func (s chatStreamer) chunk(delta object, finish string) object {
 }
 
 // streamChat sends the answer as chunks.
-func streamChat(x *exchange, a *answer) {
+func (x *exchange) streamChat(a *answer) {
 	s := chatStreamer{x, a}
 	f := &x.provider.Chat
 	if f.Filters {

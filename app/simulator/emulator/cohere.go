@@ -8,7 +8,7 @@ var cohereMembers = []string{
 }
 
 // readCohere reads a request of the cohere wire.
-func readCohere(x *exchange) *refusal {
+func (x *exchange) readCohere() *refusal {
 	m, q := x.members, &x.question
 	switch name := unknownMember(m, cohereMembers); {
 	case name != "":
@@ -82,7 +82,7 @@ func (x *exchange) cohereCall(a *answer, arguments string) object {
 }
 
 // wholeCohere is the answer in one piece.
-func wholeCohere(x *exchange, a *answer) object {
+func (x *exchange) wholeCohere(a *answer) object {
 	message := object{"role": "assistant"}
 	if a.tool != "" {
 		message["tool_plan"], message["tool_calls"] = "I will call the tool.", []any{x.cohereCall(a, a.arguments)}
@@ -95,7 +95,7 @@ func wholeCohere(x *exchange, a *answer) object {
 }
 
 // streamCohere sends the answer as events.
-func streamCohere(x *exchange, a *answer) {
+func (x *exchange) streamCohere(a *answer) {
 	event := func(kind string, message object) object {
 		return object{"type": kind, "index": 0, "delta": object{"message": message}}
 	}

@@ -13,7 +13,7 @@ var converseMembers = []string{
 }
 
 // readConverse reads a request of the converse wire.
-func readConverse(x *exchange) *refusal {
+func (x *exchange) readConverse() *refusal {
 	m, q := x.members, &x.question
 	messages := listOf(m["messages"])
 	switch name := unknownMember(m, converseMembers); {
@@ -115,7 +115,7 @@ func converseUsage(u *Usage) object {
 }
 
 // wholeConverse is the answer in one piece.
-func wholeConverse(x *exchange, a *answer) object {
+func (x *exchange) wholeConverse(a *answer) object {
 	block := object{"text": a.wholeText()}
 	if a.tool != "" {
 		block = object{"toolUse": object{"toolUseId": "tooluse_" + x.id[4:], "name": a.tool, "input": json.RawMessage(a.arguments)}}
@@ -127,7 +127,7 @@ func wholeConverse(x *exchange, a *answer) object {
 }
 
 // streamConverse sends the answer as events. A block with text has no event for its start.
-func streamConverse(x *exchange, a *answer) {
+func (x *exchange) streamConverse(a *answer) {
 	const padding = "abcdefghijkl"
 	x.send("messageStart", object{"p": padding, "role": "assistant"})
 	if a.tool != "" {

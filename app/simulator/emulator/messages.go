@@ -12,7 +12,7 @@ var messagesMembers = []string{
 }
 
 // readMessages reads a request of the messages wire.
-func readMessages(x *exchange) *refusal {
+func (x *exchange) readMessages() *refusal {
 	m, q := x.members, &x.question
 	known := messagesMembers
 	if x.path.Version != nil {
@@ -128,7 +128,7 @@ func (x *exchange) messagesHead() object {
 }
 
 // wholeMessages is the answer in one piece.
-func wholeMessages(x *exchange, a *answer) object {
+func (x *exchange) wholeMessages(a *answer) object {
 	body := x.messagesHead()
 	content := []any{object{"type": "text", "text": a.wholeText()}}
 	if a.tool != "" {
@@ -140,7 +140,7 @@ func wholeMessages(x *exchange, a *answer) object {
 }
 
 // streamMessages sends the answer as events. At some providers the usage at the end has only the output.
-func streamMessages(x *exchange, a *answer) {
+func (x *exchange) streamMessages(a *answer) {
 	named := func(kind string, members object) object {
 		members["type"] = kind
 		return members

@@ -3,7 +3,7 @@ package emulator
 import "maps"
 
 // readResponses reads a request of the responses wire.
-func readResponses(x *exchange) *refusal {
+func (x *exchange) readResponses() *refusal {
 	m, q := x.members, &x.question
 	for _, name := range []string{"messages", "max_tokens", "max_completion_tokens", "stop", "seed", "n", "usage"} {
 		if m[name] != nil {
@@ -118,7 +118,7 @@ func outputText(text string) object {
 }
 
 // wholeResponses is the answer in one piece.
-func wholeResponses(x *exchange, a *answer) object {
+func (x *exchange) wholeResponses(a *answer) object {
 	body := x.responsesHead("completed")
 	if a.cut && a.tool == "" {
 		body["status"], body["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
@@ -153,7 +153,7 @@ func (s *responsesStreamer) send(kind string, members object, isContent bool) {
 }
 
 // streamResponses sends the answer as events.
-func streamResponses(x *exchange, a *answer) {
+func (x *exchange) streamResponses(a *answer) {
 	s := &responsesStreamer{x: x}
 	s.send("response.created", object{"response": x.responsesHead("in_progress")}, false)
 	s.send("response.in_progress", object{"response": x.responsesHead("in_progress")}, false)
@@ -175,7 +175,7 @@ func streamResponses(x *exchange, a *answer) {
 		}
 		s.send("response.output_item.done", object{"output_index": i, "item": item}, false)
 	}
-	whole := wholeResponses(x, a)
+	whole := x.wholeResponses(a)
 	s.send("response."+textOf(whole["status"]), object{"response": whole}, false)
 }
 
