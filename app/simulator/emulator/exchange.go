@@ -74,6 +74,13 @@ func (x *exchange) serve(path string) {
 	a := x.answer()
 	x.record.Billed = a.usage
 	switch {
+	case x.question.stream && x.fault == Late:
+		x.startStream()
+		x.sendLate()
+		x.record.Status, x.record.Refused, x.record.Billed = http.StatusOK, Late, Usage{}
+	case x.fault == Late:
+		x.record.Billed = Usage{}
+		x.fail(refuse("overloaded"))
 	case x.question.stream:
 		x.startStream()
 		wires[x.path.Wire].stream(x, a)
