@@ -178,8 +178,13 @@ func setupFault(t *testing.T, all *bench, c *emulatedFault) (*emulatedBench, *em
 	way.name, way.provider, way.entry = "faulty", way.upstream(), strings.Replace(way.entry, c.from, c.to, 1)+c.more
 	way.credential, way.model = cmp.Or(c.credential, way.credential), cmp.Or(c.model, way.model)
 	providers, models := way.catalogOf()
-	providers += "  - {id: spare, name: Spare, preset: deepseek, base_url: \"${SIM}/deepseek\", credential: \"${KEY_DEEPSEEK}\"}\n"
-	models = strings.Replace(models, "]}", ", {provider: spare, model: deepseek-flash, style: chat, order: 2}]}", 1)
+	spare := "preset: deepseek, base_url: \"${SIM}/deepseek\", credential: \"${KEY_DEEPSEEK}\"}\n"
+	spareModel := "deepseek-flash"
+	if way.upstream() == "deepseek" {
+		spare, spareModel = "preset: groq, base_url: \"${SIM}/groq/openai/v1\", credential: \"${KEY_GROQ}\"}\n", "moonshotai/kimi-k2-instruct-0905"
+	}
+	providers += "  - {id: spare, name: Spare, " + spare
+	models = strings.Replace(models, "]}", ", {provider: spare, model: "+spareModel+", style: chat, order: 2}]}", 1)
 	models = strings.Replace(models, "input: [text, image]", "input: [text]", 1)
 	e, origin := newEmulator(t, c.clock)
 	secrets := map[string]string{"PROXY": emulatedProxy(t, false), "PROXY_REFUSES": emulatedProxy(t, true), "NOWHERE": "http://127.0.0.1:1"}
@@ -262,6 +267,32 @@ func TestEmulatedFaultsMoveCallsAndAreLoggedOnce(t *testing.T) {
 			}
 			if secret := b.hasSecret(log.String()); secret != "" {
 				t.Errorf("the log has %q", secret)
+			}
+		})
+	}
+}
+
+// TestErrorsInsideEmulatedStreamsMoveCalls makes each provider send an error in a stream that has begun, before any content.
+func TestErrorsInsideEmulatedStreamsMoveCalls(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for i := range emulatedWays {
+		c := emulatedFault{way: emulatedWays[i].name, fault: emulator.Late}
+		t.Run(c.way, func(t *testing.T) {
+			t.Parallel()
+			b, log := setupFault(t, all, &c)
+			r, s, err := b.generate(b.call("test/faulty", "x", withUsage))
+			must(t, err)
+			a := readStream(t, s.text())
+			if r.Provider != "spare" || a.text != emulatedText || a.err != nil || !a.done || a.finish != "stop" || a.usage == nil {
+				t.Errorf("the client got %s\nreport %+v, log %s", s.text(), r, log)
+			}
+			want := provider.ClassServer
+			if c.way == "mistral" { // A frame that is an error but has no member error is no frame of the style.
+				want = provider.ClassContent
+			}
+			if r.Attempts > 3 || r.Tries[0].Fault != want {
+				t.Errorf("the attempts are %+v", r.Tries)
 			}
 		})
 	}

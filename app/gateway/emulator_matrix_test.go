@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"umg/app"
 	"umg/app/apptest"
 	"umg/app/dialect"
+	"umg/app/egress"
 	"umg/app/gateway"
 	"umg/app/llm"
 	"umg/app/simulator/emulator"
@@ -142,7 +144,59 @@ func (c *emulatedCell) sendsImage() {
 	}
 }
 
-// mustWait makes a call to a provider that has too many requests. The client is told how long to wait.
+// addressMembers are the members of a request with the address of an image. The native style has addresses of the provider's own files alone.
+func addressMembers(style llm.Style, prompt, address string) members {
+	switch style {
+	case llm.Messages:
+		return members{"messages": []any{members{"role": "user", "content": []any{
+			members{"type": "text", "text": prompt}, members{"type": "image", "source": members{"type": "url", "url": address}}}}}}
+	case llm.Responses:
+		return members{"input": []any{members{"role": "user", "content": []any{
+			members{"type": "input_text", "text": prompt}, members{"type": "input_image", "image_url": address}}}}}
+	}
+	return members{"messages": []any{members{"role": "user", "content": []any{
+		members{"type": "text", "text": prompt}, members{"type": "image_url", "image_url": members{"url": address}}}}}}
+}
+
+// TestEmulatedProvidersGetImagesByAddress sends the address of an image to each provider that takes it, or whose style has images as data
+// alone, so that the gateway fetches them.
+func TestEmulatedProvidersGetImagesByAddress(t *testing.T) {
+	t.Parallel()
+	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		raw, _ := base64.StdEncoding.DecodeString(dot)
+		w.Header().Set("Content-Type", "image/png")
+		_, _ = w.Write(raw)
+	}))
+	t.Cleanup(files.Close)
+	out, err := egress.New(egress.Options{Exceptions: []string{strings.TrimPrefix(files.URL, "http://")}})
+	must(t, err)
+	b := setup(t, startMoney, func(o *gateway.Options) { o.Egress = out })
+	var providers, models string
+	for i := range emulatedWays {
+		p, m := emulatedWays[i].catalogOf()
+		providers, models = providers+p, models+m
+	}
+	e, origin := newEmulator(t, 0)
+	all := b.emulate(e, origin, providers, models, nil)
+	for i := range emulatedWays {
+		for _, style := range []llm.Style{llm.Chat, llm.Messages, llm.Responses} {
+			w := &emulatedWays[i]
+			if w.noImages || w.bytesOnly {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%s", w.name, style), func(t *testing.T) {
+				t.Parallel()
+				c := &emulatedCell{all.cell(t), w, style, fmt.Sprintf("mark%dx", emulatedMarks.Add(1))}
+				call := c.asks("See", asked{bound: 2000, more: addressMembers(style, "See "+c.mark, files.URL+"/dot.png")})
+				if record := c.answers(call, false, emulatedText, finishes[style][0]); record.Images != 1 {
+					t.Errorf("the provider got %d images", record.Images)
+				}
+			})
+		}
+	}
+}
+
+// mustWait makes a call to a provider that has too many requests. The client reads how long to wait.
 func (c *emulatedCell) mustWait() {
 	c.emulator.Add(emulator.Rule{Text: c.mark, Fault: "rate"})
 	call := c.asks("Say hello", asked{bound: 2000})

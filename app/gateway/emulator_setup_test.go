@@ -31,6 +31,8 @@ type emulated struct {
 	style      llm.Style
 	// noImages means that the model takes none.
 	noImages bool
+	// bytesOnly means that the provider takes images as data alone, although its style has addresses, too.
+	bytesOnly bool
 	// wait is what an error of too many requests asks to wait, as the client gets it.
 	wait time.Duration
 	// ownUsage means that a client of the style of the way gets the usage in the words of the provider, whose totals, or whose last event,
@@ -57,14 +59,14 @@ var emulatedWays = []emulated{
 	{name: "gemini", entry: `preset: gemini, base_url: "${SIM}/gemini/v1beta"`, model: "gemini-2.5-flash", style: llm.Native, wait: 34400 * time.Millisecond},
 	{name: "vertex-gemini", provider: "vertex", entry: vertexEntry, credential: "ACCOUNT_AT_SIM", model: "gemini-2.5-flash", style: llm.Native,
 		wait: 34400 * time.Millisecond},
-	{name: "vertex-claude", provider: "vertex", entry: vertexEntry, credential: "ACCOUNT_AT_SIM", model: "claude-haiku-4-5@20251001", style: llm.Messages, ownUsage: true,
+	{name: "vertex-claude", provider: "vertex", entry: vertexEntry, credential: "ACCOUNT_AT_SIM", model: "claude-haiku-4-5@20251001", style: llm.Messages, bytesOnly: true, ownUsage: true,
 		wait: 34400 * time.Millisecond},
-	{name: "vertex-open", provider: "vertex", entry: vertexEntry, credential: "GOOGLE_USER", model: "meta/llama-4-maverick", style: llm.Chat,
+	{name: "vertex-open", provider: "vertex", entry: vertexEntry, credential: "GOOGLE_USER", model: "meta/llama-4-maverick", style: llm.Chat, bytesOnly: true,
 		wait: 34400 * time.Millisecond},
 	{name: "bedrock-claude", provider: "bedrock", entry: bedrockEntry, credential: "AWS_SESSION", model: "us.anthropic.claude-haiku-4-5-20251001-v1:0",
-		style: llm.Messages, ownUsage: true, wait: 5 * time.Second},
+		style: llm.Messages, bytesOnly: true, ownUsage: true, wait: 5 * time.Second},
 	{name: "bedrock-claude-key", provider: "bedrock", entry: strings.Replace(bedrockEntry, "}", ", credential_type: api_key}", 1),
-		model: "us.anthropic.claude-haiku-4-5-20251001-v1:0", style: llm.Messages, ownUsage: true, wait: 5 * time.Second},
+		model: "us.anthropic.claude-haiku-4-5-20251001-v1:0", style: llm.Messages, bytesOnly: true, ownUsage: true, wait: 5 * time.Second},
 	{name: "bedrock-converse", provider: "bedrock", entry: bedrockEntry, credential: "AWS", model: "us.amazon.nova-2-lite-v1:0", style: llm.Converse,
 		wait: 5 * time.Second},
 	{name: "azure-key", provider: "azure", entry: `preset: azure, with: {resource: res}, base_url: "${SIM}/azure/openai/v1"`, model: "gpt-5-mini",
@@ -101,7 +103,7 @@ func (w *emulated) upstream() string {
 	return w.provider
 }
 
-// emulatedTerms are those of the models. Each meter that is told has a price of its own.
+// emulatedTerms are those of the models. Each meter has a price of its own.
 const emulatedTerms = `name: Test, owner: test, kind: text, capabilities: [text], input: [INPUT], output: [text], context_tokens: 1000000,
      max_output_tokens: 8192, on_cut: error, hedge: false, parameters: [temperature, top_p, presence_penalty, frequency_penalty, stop, seed, tools,
      tool_choice, response_format, reasoning_effort], rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, cache_write_tokens: 3.75 per 1M,

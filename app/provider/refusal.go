@@ -142,7 +142,7 @@ func (e *statusError) Error() string {
 const (
 	// clockSkewMin is the least difference of clocks that can make a provider refuse a signature or a token.
 	clockSkewMin = 2 * time.Minute
-	// clockSkewStep is how exactly a difference of clocks is told: dates of answers have no fractions of seconds and are some time on their way.
+	// clockSkewStep is the unit of a difference of clocks. Dates of answers have no fractions of seconds, and answers take some time.
 	clockSkewStep = 10 * time.Second
 )
 

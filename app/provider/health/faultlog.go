@@ -21,22 +21,21 @@ func (t Try) logRefused(f *provider.Fault, cooldown time.Duration) {
 // logUnavailable logs that a provider cannot serve a model, because the route is wrong or the quota is used up. Such faults come with each
 // call and eject nothing, so most of them are left out.
 func (t Try) logUnavailable(f *provider.Fault, now time.Duration) {
-	if f == nil || f.Meaning != errorclass.Route && f.Meaning != errorclass.Quota || !t.unavailableIsNews(now) {
+	if f == nil || f.Meaning != errorclass.Route && f.Meaning != errorclass.Quota {
+		return
+	}
+	t.provider.mu.Lock()
+	last := t.upstream.unavailableLoggedAt
+	isNews := last == 0 || now-last >= unavailableLogPause
+	if isNews {
+		t.upstream.unavailableLoggedAt = max(now, 1) // Zero means that there was no line.
+	}
+	t.provider.mu.Unlock()
+	if !isNews {
 		return
 	}
 	t.monitor.o.Log.Error("provider model unavailable", "provider", t.route.Provider.ID, "model", t.route.Model,
 		"credential", t.Credential+1, "status", f.Status, "meaning", string(f.Meaning), "error", reasonOf(f))
-}
-
-// unavailableIsNews reports whether enough time has passed since the last line about the model.
-func (t Try) unavailableIsNews(now time.Duration) bool {
-	t.provider.mu.Lock()
-	defer t.provider.mu.Unlock()
-	if last := t.upstream.unavailableLoggedAt; last > 0 && now-last < unavailableLogPause {
-		return false
-	}
-	t.upstream.unavailableLoggedAt = max(now, 1) // Zero means that there was no line.
-	return true
 }
 
 // reasonOf is why an attempt failed, as an operator may read it. It has the words of the provider without the credential.

@@ -115,9 +115,11 @@ func (x *exchange) signatureRefused(signed string) *refusal {
 	case s.service != "bedrock":
 		return refuse("service")
 	case at.Before(now.Add(-clockSkewMax)):
-		return refuse("clock", "signed", at.Format(signatureTime), "earliest", now.Add(-clockSkewMax).Format(signatureTime), "now", now.Format(signatureTime))
+		return refuse("clock", "signed", at.Format(signatureTime), "earliest", now.Add(-clockSkewMax).Format(signatureTime),
+			"now", now.Format(signatureTime))
 	case at.After(now.Add(clockSkewMax)):
-		return refuse("early", "signed", at.Format(signatureTime), "latest", now.Add(clockSkewMax).Format(signatureTime), "now", now.Format(signatureTime))
+		return refuse("early", "signed", at.Format(signatureTime), "latest", now.Add(clockSkewMax).Format(signatureTime),
+			"now", now.Format(signatureTime))
 	case s.day != at.Format("20060102") || !s.covers(x.r) || s.compute(x.r, x.body, secret) != s.signature:
 		return refuse("signature")
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // readChat reads a request of the chat wire.
-func readChat(x *exchange) *refusal {
+func (x *exchange) readChat() *refusal {
 	m, q := x.members, &x.question
 	if bad := x.membersRefused(); bad != nil {
 		return bad
@@ -46,7 +46,8 @@ func (x *exchange) membersRefused() *refusal {
 		}
 	}
 	if tools, has := m["tools"].([]any); has && len(tools) == 0 {
-		return refuse("request", "message", "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+		return refuse("request", "message",
+			"Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.")
 	}
 	if m["tools"] == nil && (m["tool_choice"] != nil || m["parallel_tool_calls"] != nil) {
 		return refuse("request", "message", "'tool_choice' is only allowed when 'tools' are specified.")
@@ -213,7 +214,7 @@ func (x *exchange) chatCall(a *answer) object {
 }
 
 // wholeChat is the answer in one piece.
-func wholeChat(x *exchange, a *answer) object {
+func (x *exchange) wholeChat(a *answer) object {
 	f := &x.provider.Chat
 	message := object{"role": "assistant", "content": a.wholeText()}
 	if a.tool != "" {
@@ -249,7 +250,8 @@ func wholeChat(x *exchange, a *answer) object {
 // filterResults are what Azure says about the prompt.
 func filterResults() []any {
 	safe := object{"filtered": false, "severity": "safe"}
-	return []any{object{"prompt_index": 0, "content_filter_results": object{"hate": safe, "self_harm": safe, "sexual": safe, "violence": safe}}}
+	results := object{"hate": safe, "self_harm": safe, "sexual": safe, "violence": safe}
+	return []any{object{"prompt_index": 0, "content_filter_results": results}}
 }
 
 // chatStreamer sends the chunks of one answer.
@@ -279,7 +281,7 @@ func (s chatStreamer) chunk(delta object, finish string) object {
 }
 
 // streamChat sends the answer as chunks.
-func streamChat(x *exchange, a *answer) {
+func (x *exchange) streamChat(a *answer) {
 	s := chatStreamer{x, a}
 	f := &x.provider.Chat
 	if f.Filters {

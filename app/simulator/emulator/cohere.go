@@ -3,11 +3,12 @@ package emulator
 // cohereMembers are the members of a request of the cohere wire.
 var cohereMembers = []string{
 	"model", "messages", "stream", "tools", "tool_choice", "strict_tools", "documents", "citation_options", "response_format", "safety_mode",
-	"max_tokens", "stop_sequences", "temperature", "seed", "frequency_penalty", "presence_penalty", "k", "p", "logprobs", "thinking", "priority",
+	"max_tokens", "stop_sequences", "temperature", "seed", "frequency_penalty", "presence_penalty", "k", "p", "logprobs",
+	"thinking", "priority",
 }
 
 // readCohere reads a request of the cohere wire.
-func readCohere(x *exchange) *refusal {
+func (x *exchange) readCohere() *refusal {
 	m, q := x.members, &x.question
 	switch name := unknownMember(m, cohereMembers); {
 	case name != "":
@@ -81,7 +82,7 @@ func (x *exchange) cohereCall(a *answer, arguments string) object {
 }
 
 // wholeCohere is the answer in one piece.
-func wholeCohere(x *exchange, a *answer) object {
+func (x *exchange) wholeCohere(a *answer) object {
 	message := object{"role": "assistant"}
 	if a.tool != "" {
 		message["tool_plan"], message["tool_calls"] = "I will call the tool.", []any{x.cohereCall(a, a.arguments)}
@@ -94,7 +95,7 @@ func wholeCohere(x *exchange, a *answer) object {
 }
 
 // streamCohere sends the answer as events.
-func streamCohere(x *exchange, a *answer) {
+func (x *exchange) streamCohere(a *answer) {
 	event := func(kind string, message object) object {
 		return object{"type": kind, "index": 0, "delta": object{"message": message}}
 	}

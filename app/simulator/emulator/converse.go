@@ -8,12 +8,12 @@ import (
 
 // converseMembers are the members of a request of the converse wire.
 var converseMembers = []string{
-	"messages", "system", "inferenceConfig", "toolConfig", "additionalModelRequestFields", "additionalModelResponseFieldPaths", "guardrailConfig",
-	"performanceConfig", "promptVariables", "requestMetadata", "serviceTier", "outputConfig",
+	"messages", "system", "inferenceConfig", "toolConfig", "additionalModelRequestFields", "additionalModelResponseFieldPaths",
+	"guardrailConfig", "performanceConfig", "promptVariables", "requestMetadata", "serviceTier", "outputConfig",
 }
 
 // readConverse reads a request of the converse wire.
-func readConverse(x *exchange) *refusal {
+func (x *exchange) readConverse() *refusal {
 	m, q := x.members, &x.question
 	messages := listOf(m["messages"])
 	switch name := unknownMember(m, converseMembers); {
@@ -22,7 +22,8 @@ func readConverse(x *exchange) *refusal {
 	case len(messages) == 0:
 		return refuse("request", "message", "The messages field must not be empty.")
 	case textOf(objectOf(messages[0])["role"]) != "user":
-		return refuse("request", "message", "A conversation must start with a user message. Try again with a conversation that starts with a user message.")
+		return refuse("request", "message",
+			"A conversation must start with a user message. Try again with a conversation that starts with a user message.")
 	}
 	for _, v := range listOf(m["system"]) {
 		q.hear("system", textOf(objectOf(v)["text"]))
@@ -114,7 +115,7 @@ func converseUsage(u *Usage) object {
 }
 
 // wholeConverse is the answer in one piece.
-func wholeConverse(x *exchange, a *answer) object {
+func (x *exchange) wholeConverse(a *answer) object {
 	block := object{"text": a.wholeText()}
 	if a.tool != "" {
 		block = object{"toolUse": object{"toolUseId": "tooluse_" + x.id[4:], "name": a.tool, "input": json.RawMessage(a.arguments)}}
@@ -126,7 +127,7 @@ func wholeConverse(x *exchange, a *answer) object {
 }
 
 // streamConverse sends the answer as events. A block with text has no event for its start.
-func streamConverse(x *exchange, a *answer) {
+func (x *exchange) streamConverse(a *answer) {
 	const padding = "abcdefghijkl"
 	x.send("messageStart", object{"p": padding, "role": "assistant"})
 	if a.tool != "" {

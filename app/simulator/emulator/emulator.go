@@ -57,7 +57,7 @@ type Rule struct {
 	Provider string
 	// Text is a part of the body of the request. Empty means every request.
 	Text string
-	// Fault is the name of an error in the table of the provider, or one of Stall and Cut.
+	// Fault is the name of an error in the table of the provider, or one of Stall, Cut and Late.
 	Fault string
 	// Times is how many requests fail. Zero means all.
 	Times int
@@ -73,6 +73,8 @@ const (
 	Stall = "stall"
 	// Cut ends the connection after the first content of a stream, or in place of an answer in one piece.
 	Cut = "cut"
+	// Late is an error inside a stream that has begun with status 200, before any content. An answer in one piece is an error as usual.
+	Late = "late"
 )
 
 // Add adds a rule. The oldest rule that fits a request decides.

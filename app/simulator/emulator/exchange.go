@@ -57,12 +57,12 @@ type wire struct {
 }
 
 var wires = map[string]*wire{
-	"chat":      {read: readChat, whole: wholeChat, stream: streamChat},
-	"responses": {read: readResponses, whole: wholeResponses, stream: streamResponses},
-	"messages":  {read: readMessages, whole: wholeMessages, stream: streamMessages},
-	"native":    {read: readNative, whole: wholeNative, stream: streamNative},
-	"converse":  {read: readConverse, whole: wholeConverse, stream: streamConverse},
-	"cohere":    {read: readCohere, whole: wholeCohere, stream: streamCohere},
+	"chat":      {read: (*exchange).readChat, whole: (*exchange).wholeChat, stream: (*exchange).streamChat},
+	"responses": {read: (*exchange).readResponses, whole: (*exchange).wholeResponses, stream: (*exchange).streamResponses},
+	"messages":  {read: (*exchange).readMessages, whole: (*exchange).wholeMessages, stream: (*exchange).streamMessages},
+	"native":    {read: (*exchange).readNative, whole: (*exchange).wholeNative, stream: (*exchange).streamNative},
+	"converse":  {read: (*exchange).readConverse, whole: (*exchange).wholeConverse, stream: (*exchange).streamConverse},
+	"cohere":    {read: (*exchange).readCohere, whole: (*exchange).wholeCohere, stream: (*exchange).streamCohere},
 }
 
 // serve answers a request for a path below the name of the provider.
@@ -74,6 +74,13 @@ func (x *exchange) serve(path string) {
 	a := x.answer()
 	x.record.Billed = a.usage
 	switch {
+	case x.question.stream && x.fault == Late:
+		x.startStream()
+		x.sendLate()
+		x.record.Status, x.record.Refused, x.record.Billed = http.StatusOK, Late, Usage{}
+	case x.fault == Late:
+		x.record.Billed = Usage{}
+		x.fail(refuse("overloaded"))
 	case x.question.stream:
 		x.startStream()
 		wires[x.path.Wire].stream(x, a)

@@ -7,12 +7,12 @@ import (
 
 // messagesMembers are the members of a request of the messages wire. The name of the model is in the path of some providers.
 var messagesMembers = []string{
-	"model", "max_tokens", "messages", "metadata", "stop_sequences", "stream", "system", "temperature", "tool_choice", "tools", "top_k", "top_p",
-	"thinking", "service_tier", "container", "mcp_servers", "context_management", "output_config", "cache_control",
+	"model", "max_tokens", "messages", "metadata", "stop_sequences", "stream", "system", "temperature", "tool_choice", "tools", "top_k",
+	"top_p", "thinking", "service_tier", "container", "mcp_servers", "context_management", "output_config", "cache_control",
 }
 
 // readMessages reads a request of the messages wire.
-func readMessages(x *exchange) *refusal {
+func (x *exchange) readMessages() *refusal {
 	m, q := x.members, &x.question
 	known := messagesMembers
 	if x.path.Version != nil {
@@ -122,12 +122,13 @@ func (x *exchange) messagesHead() object {
 		prefix = "msg_"
 	}
 	return object{
-		"id": prefix + x.id, "type": "message", "role": "assistant", "model": x.question.model, "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
+		"id": prefix + x.id, "type": "message", "role": "assistant", "model": x.question.model, "content": []any{},
+		"stop_reason": nil, "stop_sequence": nil,
 	}
 }
 
 // wholeMessages is the answer in one piece.
-func wholeMessages(x *exchange, a *answer) object {
+func (x *exchange) wholeMessages(a *answer) object {
 	body := x.messagesHead()
 	content := []any{object{"type": "text", "text": a.wholeText()}}
 	if a.tool != "" {
@@ -139,7 +140,7 @@ func wholeMessages(x *exchange, a *answer) object {
 }
 
 // streamMessages sends the answer as events. At some providers the usage at the end has only the output.
-func streamMessages(x *exchange, a *answer) {
+func (x *exchange) streamMessages(a *answer) {
 	named := func(kind string, members object) object {
 		members["type"] = kind
 		return members

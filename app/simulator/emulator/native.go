@@ -9,7 +9,7 @@ import (
 var nativeMembers = []string{"contents", "systemInstruction", "generationConfig", "tools", "toolConfig", "safetySettings", "cachedContent"}
 
 // readNative reads a request of the native wire.
-func readNative(x *exchange) *refusal {
+func (x *exchange) readNative() *refusal {
 	m, q := x.members, &x.question
 	known := nativeMembers
 	if x.record.Provider == "vertex" {
@@ -126,7 +126,7 @@ func (x *exchange) nativeCall(a *answer) object {
 }
 
 // wholeNative is the answer in one piece.
-func wholeNative(x *exchange, a *answer) object {
+func (x *exchange) wholeNative(a *answer) object {
 	parts := x.nativeThoughts(a)
 	if a.tool != "" {
 		parts = append(parts, x.nativeCall(a))
@@ -137,7 +137,7 @@ func wholeNative(x *exchange, a *answer) object {
 }
 
 // streamNative sends the answer in pieces.
-func streamNative(x *exchange, a *answer) {
+func (x *exchange) streamNative(a *answer) {
 	if thoughts := x.nativeThoughts(a); thoughts != nil {
 		x.send("", x.nativeBody(a, thoughts, false))
 	}

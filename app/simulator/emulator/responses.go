@@ -3,7 +3,7 @@ package emulator
 import "maps"
 
 // readResponses reads a request of the responses wire.
-func readResponses(x *exchange) *refusal {
+func (x *exchange) readResponses() *refusal {
 	m, q := x.members, &x.question
 	for _, name := range []string{"messages", "max_tokens", "max_completion_tokens", "stop", "seed", "n", "usage"} {
 		if m[name] != nil {
@@ -87,8 +87,9 @@ func (x *exchange) responsesHead(status string) object {
 		reasoning["effort"] = nil
 	}
 	return object{
-		"id": "resp_" + x.id, "object": "response", "created_at": x.e.now().Unix(), "status": status, "model": x.question.model, "output": []any{},
-		"error": nil, "incomplete_details": nil, "instructions": nil, "max_output_tokens": nil, "parallel_tool_calls": true,
+		"id": "resp_" + x.id, "object": "response", "created_at": x.e.now().Unix(), "status": status, "model": x.question.model,
+		"output": []any{},
+		"error":  nil, "incomplete_details": nil, "instructions": nil, "max_output_tokens": nil, "parallel_tool_calls": true,
 		"previous_response_id": nil, "reasoning": reasoning, "service_tier": "default", "store": false,
 		"temperature": 1.0, "text": object{"format": object{"type": "text"}}, "tool_choice": "auto", "tools": []any{}, "top_p": 1.0,
 		"truncation": "disabled", "usage": nil, "user": nil, "metadata": object{},
@@ -103,7 +104,8 @@ func (x *exchange) responsesOutput(a *answer) []any {
 	}
 	if a.tool != "" {
 		return append(items, object{
-			"id": "fc_" + x.id, "type": "function_call", "status": "completed", "call_id": "call_" + x.id[4:13], "name": a.tool, "arguments": a.arguments,
+			"id": "fc_" + x.id, "type": "function_call", "status": "completed", "call_id": "call_" + x.id[4:13], "name": a.tool,
+			"arguments": a.arguments,
 		})
 	}
 	return append(items, object{
@@ -116,7 +118,7 @@ func outputText(text string) object {
 }
 
 // wholeResponses is the answer in one piece.
-func wholeResponses(x *exchange, a *answer) object {
+func (x *exchange) wholeResponses(a *answer) object {
 	body := x.responsesHead("completed")
 	if a.cut && a.tool == "" {
 		body["status"], body["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
@@ -151,7 +153,7 @@ func (s *responsesStreamer) send(kind string, members object, isContent bool) {
 }
 
 // streamResponses sends the answer as events.
-func streamResponses(x *exchange, a *answer) {
+func (x *exchange) streamResponses(a *answer) {
 	s := &responsesStreamer{x: x}
 	s.send("response.created", object{"response": x.responsesHead("in_progress")}, false)
 	s.send("response.in_progress", object{"response": x.responsesHead("in_progress")}, false)
@@ -173,7 +175,7 @@ func streamResponses(x *exchange, a *answer) {
 		}
 		s.send("response.output_item.done", object{"output_index": i, "item": item}, false)
 	}
-	whole := wholeResponses(x, a)
+	whole := x.wholeResponses(a)
 	s.send("response."+textOf(whole["status"]), object{"response": whole}, false)
 }
 

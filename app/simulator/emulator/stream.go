@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"os"
 )
 
 // The framings of streams. The usual one is server-sent events.
@@ -59,6 +60,31 @@ func (x *exchange) sendContent(name string, event any) {
 		x.ended = true
 	case Cut:
 		x.cut()
+	}
+}
+
+// sendLate sends the error of a provider that has too much to do, in the place of content.
+func (x *exchange) sendLate() {
+	body := os.Expand(x.provider.Errors["overloaded"].Body, func(name string) string { return escaped(x.word(name, nil)) })
+	switch {
+	case x.path.Framing != "":
+		x.write(framed([]byte(body), ":exception-type", "serviceUnavailableException", ":message-type", "exception"))
+	case x.path.Wire == "messages":
+		if x.record.Provider != "anthropic" {
+			body = `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`
+		}
+		x.write([]byte("event: error\ndata: " + body + "\n\n"))
+	case x.path.Wire == "responses":
+		failed := x.responsesHead("failed")
+		failed["error"] = object{"code": "server_error", "message": "The model is overloaded."}
+		x.send("response.created", object{"type": "response.created", "sequence_number": 0, "response": x.responsesHead("in_progress")})
+		x.send("response.failed", object{"type": "response.failed", "sequence_number": 1, "response": failed})
+	case x.path.Wire == "cohere":
+		delta := object{"finish_reason": "ERROR", "error": "The model is overloaded."}
+		x.send("message-end", object{"type": "message-end", "delta": delta})
+		x.sendDone()
+	default:
+		x.write([]byte("data: " + body + "\n\n"))
 	}
 }
 

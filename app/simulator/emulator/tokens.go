@@ -22,9 +22,9 @@ const (
 	Tenant        = "emulated-tenant.example"
 	ClientID      = "emulated-application"
 	ClientSecret  = "emulated~client~secret~9d41"
-	UserID        = "emulated-user.apps.example"   // UserID is the client id of the authorized user.
-	UserSecret    = "emulated-user-secret-77b0"    //nolint:gosec // No one else accepts it.
-	RefreshToken  = "1//emulated-refresh-token-5c" //nolint:gosec // No one else accepts it.
+	UserID        = "emulated-user.apps.example" // UserID is the client id of the authorized user.
+	UserSecret    = "emulated-user-secret-77b0"
+	RefreshToken  = "1//emulated-refresh-token-5c"
 	accountEmail  = "robot@emulated-project.iam.example"
 	accountKeyID  = "emulated-key-1"
 	accountScope  = "https://www.googleapis.com/auth/cloud-platform"
@@ -91,7 +91,8 @@ func (e *Emulator) ServiceAccount(base string) string {
 // AuthorizedUser is the file of the user whose refresh token the token endpoint of Google knows.
 func (e *Emulator) AuthorizedUser(base string) string {
 	return encode(object{
-		"type": "authorized_user", "client_id": UserID, "client_secret": UserSecret, "refresh_token": RefreshToken, "token_uri": base + "/google/token",
+		"type": "authorized_user", "client_id": UserID, "client_secret": UserSecret, "refresh_token": RefreshToken,
+		"token_uri": base + "/google/token",
 	})
 }
 
