@@ -163,7 +163,7 @@ func addressMembers(style llm.Style, prompt, address string) members {
 func TestEmulatedProvidersGetImagesByAddress(t *testing.T) {
 	t.Parallel()
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		raw, _ := base64.StdEncoding.DecodeString(dot)
+		raw, _ := base64.StdEncoding.DecodeString(pngPixel)
 		w.Header().Set("Content-Type", "image/png")
 		_, _ = w.Write(raw)
 	}))
@@ -187,7 +187,7 @@ func TestEmulatedProvidersGetImagesByAddress(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s", w.name, style), func(t *testing.T) {
 				t.Parallel()
 				c := &emulatedCell{all.cell(t), w, style, fmt.Sprintf("mark%dx", emulatedMarks.Add(1))}
-				call := c.asks("See", asked{bound: 2000, more: addressMembers(style, "See "+c.mark, files.URL+"/dot.png")})
+				call := c.asks("See", asked{bound: 2000, more: addressMembers(style, "See "+c.mark, files.URL+"/pngPixel.png")})
 				if record := c.answers(call, false, emulatedText, finishes[style][0]); record.Images != 1 {
 					t.Errorf("the provider got %d images", record.Images)
 				}
