@@ -151,7 +151,6 @@ func TestWhatStatusesMean(t *testing.T) {
 		402: {provider.ClassCredential, provider.Elsewhere, app.Unavailable, "no_available_provider", 0},
 		403: {provider.ClassCredential, provider.Elsewhere, app.Unavailable, "no_available_provider", 0},
 		404: {provider.ClassRefused, provider.Elsewhere, app.Unavailable, "no_available_provider", 0},
-		409: {provider.ClassServer, provider.Here, app.Upstream, "upstream_error", 0},
 		410: {provider.ClassRefused, provider.Elsewhere, app.Unavailable, "no_available_provider", 0},
 		413: {provider.ClassRefused, provider.Nowhere, app.Upstream, "bad_thing", 413},
 		422: {provider.ClassRefused, provider.Nowhere, app.Upstream, "bad_thing", 422},

@@ -15,7 +15,7 @@ func readThought(t *testing.T, content string, isExpected bool, n int) (reasonin
 	t.Helper()
 	options := llmtest.NewOptions()
 	options.ThinkText = isExpected
-	r := &llm.Response{}
+	var r *llm.Response
 	if n == 0 {
 		var err error
 		r, err = chat.Codec{}.DecodeResponse(fmt.Appendf(nil, `{"choices":[{"message":{"content":%q},"finish_reason":"stop"}]}`, content), options)

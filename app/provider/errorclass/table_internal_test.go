@@ -55,7 +55,7 @@ func TestErrorsMeanWhatTheirProviderMeans(t *testing.T) {
 		{"unknown", "other", 410, "", `{"error":{"code":"retired"}}`, Route},
 		{"unknown", "other", 415, "", ``, Route},
 		{"unknown", "other", 451, "", ``, Route},
-		{"unknown", "other", 409, "", ``, Server},
+		{"unknown", "other", 409, "", ``, Request},
 		{"unknown", "other", 424, "", ``, Server},
 		{"unknown", "other", 400, "", `{"error":{"code":"model_not_found"}}`, Route},
 		{"openai", llm.Responses, 400, "", `{"error":{"type":"invalid_request_error","code":"model_not_found"}}`, Route},

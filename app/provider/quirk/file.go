@@ -135,6 +135,25 @@ func (e *entry) check() error {
 			return fmt.Errorf("%s cannot become %q", from, to)
 		}
 	}
+	if err := e.checkMaps(); err != nil {
+		return err
+	}
+	if err := e.checkWords(); err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains([]string{"", boundName, formerBoundName}, e.OutputBound):
+		return fmt.Errorf("%q is not the name of a bound", e.OutputBound)
+	case !slices.Contains([]string{"", usageOption, usageAlways}, e.StreamUsage):
+		return fmt.Errorf("%q is not a way in which usage comes", e.StreamUsage)
+	case e.isEmpty() && e.EndUser == nil:
+		return errors.New("it changes no request")
+	}
+	return nil
+}
+
+// checkMaps checks the members that have several words.
+func (e *entry) checkMaps() error {
 	for choice, word := range e.ToolChoice {
 		if choice != choiceRequired && choice != choiceNamed || !slices.Contains(choiceWords, word) {
 			return fmt.Errorf("tool_choice has no %q with the word %q", choice, word)
@@ -154,17 +173,6 @@ func (e *entry) check() error {
 		if !slices.Contains(effortWords, from) || !slices.Contains(effortWords, to) {
 			return fmt.Errorf("%q cannot be the effort %q", from, to)
 		}
-	}
-	if err := e.checkWords(); err != nil {
-		return err
-	}
-	switch {
-	case !slices.Contains([]string{"", boundName, formerBoundName}, e.OutputBound):
-		return fmt.Errorf("%q is not the name of a bound", e.OutputBound)
-	case !slices.Contains([]string{"", usageOption, usageAlways}, e.StreamUsage):
-		return fmt.Errorf("%q is not a way in which usage comes", e.StreamUsage)
-	case e.isEmpty() && e.EndUser == nil:
-		return errors.New("it changes no request")
 	}
 	return nil
 }

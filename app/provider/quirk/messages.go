@@ -184,8 +184,8 @@ func (c *conversation) markPrefill(name string) {
 	if !rawjson.IsEmpty(rawjson.Get(last, "tool_calls")) || rawjson.MemberOf(last, name).Found() {
 		return
 	}
-	marked := append([]byte(nil), bytes.TrimRight(last[:len(last)-1], " \t\r\n")...)
-	c.list[n-1].raw, c.changed = append(marked, `,"`+name+`":true}`...), true
+	members := bytes.TrimRight(last[:len(last)-1], " \t\r\n")
+	c.list[n-1].raw, c.changed = slices.Concat(members, []byte(`,"`+name+`":true}`)), true
 }
 
 // bytes returns the messages as a JSON array.
