@@ -61,7 +61,11 @@ func (t *thinkText) split(piece string) (reasoning, text string) {
 		}
 		before, behind, found := strings.Cut(piece, thinkClose)
 		if !found {
-			whole := len(piece) - partOfMark(piece)
+			part := len(thinkClose) - 1 // The end of the piece may begin the mark.
+			for part > 0 && !strings.HasSuffix(piece, thinkClose[:part]) {
+				part--
+			}
+			whole := len(piece) - part
 			t.held = piece[whole:]
 			return piece[:whole], ""
 		}
@@ -82,14 +86,4 @@ func (t *thinkText) rest() (reasoning, text string) {
 	}
 	t.phase = thinkOff
 	return "", held
-}
-
-// partOfMark returns the length of the longest end of a text that may begin the closing mark.
-func partOfMark(text string) int {
-	for n := min(len(thinkClose)-1, len(text)); n > 0; n-- {
-		if strings.HasSuffix(text, thinkClose[:n]) {
-			return n
-		}
-	}
-	return 0
 }
