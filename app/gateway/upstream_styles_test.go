@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -346,6 +347,34 @@ func TestConverseStreamsThatFail(t *testing.T) {
 				if from > 0 && readAnswer(style, true, s.text()).failed == "" {
 					t.Errorf("%s for %s: the client sees no error: %s", name, style, s.text())
 				}
+			}
+		}
+	}
+}
+
+// TestInvokeStreamsThatFail ends a stream of Claude on Bedrock, which has the messages style in an AWS event stream, with an exception. The
+// stream passes through for clients of the same style.
+func TestInvokeStreamsThatFail(t *testing.T) {
+	t.Parallel()
+	b := setupUpstream(t)
+	start := framingtest.AppendChunk(nil, `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m",`+
+		`"content":[],"usage":{"input_tokens":5,"output_tokens":1}}}`)
+	text := framingtest.AppendChunk(start, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+	text = framingtest.AppendChunk(text, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}`)
+	for _, before := range [][]byte{nil, start, text} {
+		stream := framingtest.AppendException(bytes.Clone(before), "modelStreamErrorException", `{"message":"The model stopped."}`)
+		b.answerWith(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", framing.EventStream.ContentType())
+			_, _ = w.Write(stream)
+		}))
+		for _, style := range llm.Styles() {
+			ask := asked{prompt: "Hi", stream: true, bound: 100, thinks: style == llm.Native}
+			report, s := b.call(b.styledCall(style, upstreamModel(llm.Messages), ask))
+			if report.Err == nil || report.Outcome == "succeeded" || strings.Contains(s.text(), "The model stopped.") {
+				t.Errorf("%d bytes for %s: %s, %s", len(before), style, report.Outcome, s.text())
+			}
+			if len(before) == len(text) && readAnswer(style, true, s.text()).failed == "" {
+				t.Errorf("%s: the client sees no error: %s", style, s.text())
 			}
 		}
 	}
