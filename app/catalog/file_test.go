@@ -230,6 +230,7 @@ func videoCases() []problemCase {
 		{"/v1/openai/videos: videos", `"/v1/openai/videos/{id}": videos`, "aliases.paths./v1/openai/videos/{id}", "before /{id}"},
 		{"/v1/openai/videos: videos", "/v1/openai/videos/: videos", "aliases.paths./v1/openai/videos/", "all operations"},
 		{"styles: [messages]", "styles: [messages, videos, smoke]", "providers[1].styles", "native converse cohere videos operations tasks]"},
+		{"styles: [messages]", "prefill: [converse]", "providers[1].prefill", "not one of the styles [chat messages responses native]"},
 		{"style: chat", "style: tasks", "models[0].routes[0].style", "not one of the styles [chat messages responses native converse cohere]"},
 		{"    sizes: [1280x720, 1920x1080]\n", "", "models[1].sizes", "names the sizes"},
 		{"    seconds: [4, 8]\n", "", "models[1].seconds", "names the lengths"},

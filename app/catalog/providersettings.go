@@ -44,7 +44,8 @@ func (v *FileProvider) checkUsage(p problems) {
 
 // styleReaders are the readers of providers that name none.
 var styleReaders = map[llm.Style]string{
-	llm.Chat: "openai", llm.Responses: "openai", llm.Messages: "anthropic", llm.Native: "gemini", llm.Converse: "bedrock", llm.Cohere: "cohere",
+	llm.Chat: "openai", llm.Responses: "openai", llm.Messages: "anthropic", llm.Native: "gemini", llm.Converse: "bedrock",
+	llm.Cohere: "cohere",
 }
 
 // requiredPrice is a price of its own that a card must have, because the reader of a route can report one of the meters and the price of

@@ -40,6 +40,7 @@ var inputRules = []inputRule{
 	{reader: "ollama", bytesPerToken: 30, prompt: 64, tools: 96, tool: 32, typedTool: 512, image: 4096},
 	{reader: "perplexity", bytesPerToken: 30, prompt: 16, tools: 96, tool: 64, typedTool: 512, image: 4096},
 	{style: llm.Messages, bytesPerToken: 25, prompt: 64, tools: 576, typedTool: 1024, image: 4096},
+	{style: llm.Converse, bytesPerToken: 25, prompt: 64, tools: 896, tool: 64, typedTool: 1024, image: 4096},
 	{style: llm.Native, bytesPerToken: 30, prompt: 64, tools: 96, tool: 32, typedTool: 512, image: 2240},
 	{bytesPerToken: 30, prompt: 64, tools: 448, tool: 64, typedTool: 512, image: 4096},
 }

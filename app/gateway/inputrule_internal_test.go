@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/csv"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
+	"umg/app/provider/recordings"
 )
 
 // recordedRequest is a row of testdata/requests.csv.
@@ -77,6 +80,36 @@ func TestRecordedRequestsHaveNoMoreInputThanTheirBound(t *testing.T) {
 		len(all), exceeded, median(all), documents, tools)
 	if len(all) < 600 || median(all) > 3 {
 		t.Errorf("%d requests, and the bound is %.2f times the input in the median", len(all), median(all))
+	}
+}
+
+// TestUpstreamRequestsHaveNoMoreInputThanTheirBound holds the rules against the recorded requests in styles that only providers speak.
+func TestUpstreamRequestsHaveNoMoreInputThanTheirBound(t *testing.T) {
+	t.Parallel()
+	all, err := recordings.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := 0
+	for i := range all {
+		r := &all[i]
+		style, ok := dialect.Of(llm.Style(r.Wire))
+		if !ok || r.Wire.Spoken() || len(r.Request) == 0 || r.Status != http.StatusOK || r.Streamed {
+			continue
+		}
+		answer, err := style.Codec.DecodeResponse(r.Body, &llm.ResponseOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", r.File, err)
+			continue
+		}
+		known++
+		head := dialect.Head{TextBytes: int64(len(r.Request)), Tools: int64(bytes.Count(r.Request, []byte(`"description":"Gets`)))}
+		if bound := inputRuleOf(r.Provider, style.Style).bound(&head); answer.Usage.InputTotal() > bound {
+			t.Errorf("%s: %d tokens, and the bound is %d", r.File, answer.Usage.InputTotal(), bound)
+		}
+	}
+	if known < 10 {
+		t.Errorf("only %d requests of known size", known)
 	}
 }
 

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,23 +25,29 @@ const (
 
 // upstreamServer is an HTTP server that answers in a style that only providers speak. It keeps what it was asked.
 type upstreamServer struct {
+	mu     sync.Mutex
 	answer func(w http.ResponseWriter, stream bool)
-
-	mu   sync.Mutex
-	path string
-	body string
+	path   string
+	body   string
 }
 
 func (s *upstreamServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	s.path, s.body = r.URL.EscapedPath(), string(body)
+	answer := s.answer
 	s.mu.Unlock()
 	var asks struct {
 		Stream bool `json:"stream"`
 	}
 	_ = json.Unmarshal(body, &asks)
-	s.answer(w, asks.Stream || strings.HasSuffix(r.URL.Path, "-stream"))
+	answer(w, asks.Stream || strings.HasSuffix(r.URL.Path, "-stream"))
+}
+
+func (s *upstreamServer) setAnswer(answer func(w http.ResponseWriter, stream bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
 }
 
 // asked returns the path and the body of the last call.
@@ -153,6 +160,7 @@ func cohereAnswer(w http.ResponseWriter, stream bool) {
 // Cohere. It checks what each provider is asked, what each client reads, and the price.
 func TestUpstreamStylesServeAllClients(t *testing.T) {
 	t.Parallel()
+	b, server := newUpstreamServer(t, nil)
 	for upstream, tc := range map[llm.Style]struct {
 		answer func(w http.ResponseWriter, stream bool)
 		check  func(t *testing.T, path string, body members, stream bool)
@@ -162,7 +170,7 @@ func TestUpstreamStylesServeAllClients(t *testing.T) {
 		llm.Converse: {converseAnswer, checkConverseRequest, "input 100, cache_read 500, cache_write 10, output 20", "0.0002625"},
 		llm.Cohere:   {cohereAnswer, checkCohereRequest, "input 610, output 20", "0.00071"},
 	} {
-		b, server := newUpstreamServer(t, tc.answer)
+		server.setAnswer(tc.answer)
 		for _, style := range llm.Styles() {
 			for _, stream := range []bool{false, true} {
 				name := fmt.Sprintf("%s for %s, stream %t", upstream, style, stream)
@@ -219,8 +227,9 @@ func checkCohereRequest(t *testing.T, path string, body members, stream bool) {
 // TestHistoryGoesBackToItsProvider sends the thought, the call and its result back. The signature of the thought is the provider's own.
 func TestHistoryGoesBackToItsProvider(t *testing.T) {
 	t.Parallel()
+	b, server := newUpstreamServer(t, nil)
 	for upstream, answer := range map[llm.Style]func(w http.ResponseWriter, stream bool){llm.Converse: converseAnswer, llm.Cohere: cohereAnswer} {
-		b, server := newUpstreamServer(t, answer)
+		server.setAnswer(answer)
 		ask := asked{prompt: "Weather in Rome?", bound: 9000, tool: true, thinks: true}
 		_, s := b.call(b.styledCall(llm.Messages, "test/"+string(upstream), ask))
 		said := decoded(t, s.text())["content"]
@@ -254,6 +263,7 @@ func TestHistoryGoesBackToItsProvider(t *testing.T) {
 // TestUpstreamStylesDropAndRefuse lists what the two styles cannot express, and refuses what would change the answer.
 func TestUpstreamStylesDropAndRefuse(t *testing.T) {
 	t.Parallel()
+	b, server := newUpstreamServer(t, nil)
 	for upstream, tc := range map[llm.Style]struct {
 		answer  func(w http.ResponseWriter, stream bool)
 		dropped string
@@ -261,7 +271,7 @@ func TestUpstreamStylesDropAndRefuse(t *testing.T) {
 		llm.Converse: {converseAnswer, "seed,presence_penalty,user"},
 		llm.Cohere:   {cohereAnswer, "user,parallel_tool_calls"},
 	} {
-		b, _ := newUpstreamServer(t, tc.answer)
+		server.setAnswer(tc.answer)
 		call := b.styledCall(llm.Chat, "test/"+string(upstream), asked{prompt: "Hi", tool: true, more: members{
 			"seed": 3, "presence_penalty": 0.5, "user": "u1", "parallel_tool_calls": false,
 		}})
@@ -282,13 +292,14 @@ func TestUpstreamStylesDropAndRefuse(t *testing.T) {
 // TestImagesGoToTheUpstreamStyles sends an image as data.
 func TestImagesGoToTheUpstreamStyles(t *testing.T) {
 	t.Parallel()
+	b, server := newUpstreamServer(t, nil)
 	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	for upstream, want := range map[llm.Style]string{
 		llm.Converse: "map[image:map[format:png source:map[bytes:" + pixel + "]]]",
 		llm.Cohere:   "map[image_url:map[url:data:image/png;base64," + pixel + "] type:image_url]",
 	} {
 		answer := map[llm.Style]func(w http.ResponseWriter, stream bool){llm.Converse: converseAnswer, llm.Cohere: cohereAnswer}[upstream]
-		b, server := newUpstreamServer(t, answer)
+		server.setAnswer(answer)
 		report, _ := b.call(b.styledCall(llm.Messages, "test/"+string(upstream), asked{bound: 100, more: members{"messages": []any{
 			members{"role": "user", "content": []any{
 				members{"type": "text", "text": "What is this?"},
@@ -308,6 +319,7 @@ func TestConverseStreamsThatFail(t *testing.T) {
 	t.Parallel()
 	damaged := framingtest.AppendEvent(nil, "contentBlockDelta", `{"contentBlockIndex":1,"delta":{"text":" It is 18."}}`)
 	damaged[len(damaged)-8] ^= 1
+	b, server := newUpstreamServer(t, nil)
 	for name, end := range map[string][]byte{
 		"throttled": framingtest.AppendException(nil, "throttlingException", `{"message":"Too many requests"}`),
 		"failed":    framingtest.AppendException(nil, "modelStreamErrorException", `{"message":"The model stopped."}`),
@@ -316,7 +328,7 @@ func TestConverseStreamsThatFail(t *testing.T) {
 		"ended":     nil,
 	} {
 		for _, from := range []int{0, 6} {
-			b, _ := newUpstreamServer(t, func(w http.ResponseWriter, _ bool) {
+			server.setAnswer(func(w http.ResponseWriter, _ bool) {
 				w.Header().Set("Content-Type", framing.EventStream.ContentType())
 				for _, message := range converseMessages()[:from] {
 					_, _ = w.Write(message)
@@ -335,6 +347,34 @@ func TestConverseStreamsThatFail(t *testing.T) {
 				if from > 0 && readAnswer(style, true, s.text()).failed == "" {
 					t.Errorf("%s for %s: the client sees no error: %s", name, style, s.text())
 				}
+			}
+		}
+	}
+}
+
+// TestInvokeStreamsThatFail ends a stream of Claude on Bedrock, which has the messages style in an AWS event stream, with an exception. The
+// stream passes through for clients of the same style.
+func TestInvokeStreamsThatFail(t *testing.T) {
+	t.Parallel()
+	b := setupUpstream(t)
+	start := framingtest.AppendChunk(nil, `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m",`+
+		`"content":[],"usage":{"input_tokens":5,"output_tokens":1}}}`)
+	text := framingtest.AppendChunk(start, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+	text = framingtest.AppendChunk(text, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}`)
+	for _, before := range [][]byte{nil, start, text} {
+		stream := framingtest.AppendException(bytes.Clone(before), "modelStreamErrorException", `{"message":"The model stopped."}`)
+		b.answerWith(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", framing.EventStream.ContentType())
+			_, _ = w.Write(stream)
+		}))
+		for _, style := range llm.Styles() {
+			ask := asked{prompt: "Hi", stream: true, bound: 100, thinks: style == llm.Native}
+			report, s := b.call(b.styledCall(style, upstreamModel(llm.Messages), ask))
+			if report.Err == nil || report.Outcome == "succeeded" || strings.Contains(s.text(), "The model stopped.") {
+				t.Errorf("%d bytes for %s: %s, %s", len(before), style, report.Outcome, s.text())
+			}
+			if len(before) == len(text) && readAnswer(style, true, s.text()).failed == "" {
+				t.Errorf("%s: the client sees no error: %s", style, s.text())
 			}
 		}
 	}

@@ -45,7 +45,6 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	if kind == "" {
 		kind = string(event)
 	}
-	m := &f.Delta.Message
 	switch kind {
 	case "message-start":
 		return d.start(dst, string(f.ID)), nil
@@ -60,27 +59,25 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 		}
 		return dst, nil
 	case "tool-plan-delta":
-		return d.addText(dst, llm.Text, true, &f, string(m.ToolPlan)), nil
+		return d.addText(dst, llm.Text, true, &f, string(f.Delta.Message.ToolPlan)), nil
 	case "tool-call-start":
 		return d.callStart(dst, &f), nil
 	case "tool-call-delta":
-		if d.open != llm.Call || f.Index.Whole() != d.index {
-			// It is unknown which call the arguments belong to.
-			return dst, llm.ErrMalformed
-		}
-		return d.addArguments(dst, string(m.ToolCalls.Value.Function.Arguments)), nil
+		return d.callDelta(dst, &f)
 	case "tool-call-end":
-		if d.open == llm.Call && f.Index.Whole() == d.index {
-			dst = d.end(dst, true)
-		}
-		return dst, nil
+		return d.callEnd(dst, &f), nil
 	case "message-end":
 		return d.messageEnd(dst, &f, data)
 	}
-	if !llm.IsNull(f.Error) || kind == "error" || f.Type == "" && f.Message != "" {
+	if f.isFailure(kind) {
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
 	}
 	return dst, nil
+}
+
+// isFailure reports whether a frame is an error of the provider.
+func (f *frame) isFailure(kind string) bool {
+	return !llm.IsNull(f.Error) || kind == "error" || f.Type == "" && f.Message != ""
 }
 
 func (d *decoder) start(dst []llm.Event, id string) []llm.Event {
@@ -139,6 +136,21 @@ func (d *decoder) callStart(dst []llm.Event, f *frame) []llm.Event {
 	d.calls++
 	dst = d.begin(dst, f, llm.Event{Part: llm.Call, Call: call})
 	return d.addArguments(dst, string(w.Function.Arguments))
+}
+
+func (d *decoder) callDelta(dst []llm.Event, f *frame) ([]llm.Event, error) {
+	if d.open != llm.Call || f.Index.Whole() != d.index {
+		// It is unknown which call the arguments belong to.
+		return dst, llm.ErrMalformed
+	}
+	return d.addArguments(dst, string(f.Delta.Message.ToolCalls.Value.Function.Arguments)), nil
+}
+
+func (d *decoder) callEnd(dst []llm.Event, f *frame) []llm.Event {
+	if d.open == llm.Call && f.Index.Whole() == d.index {
+		dst = d.end(dst, true)
+	}
+	return dst
 }
 
 // addArguments adds a piece of arguments. A beginning of null is kept back, because it stands for no arguments.

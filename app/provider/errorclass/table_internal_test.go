@@ -62,10 +62,14 @@ func TestErrorsMeanWhatTheirProviderMeans(t *testing.T) {
 func TestStatusesOfErrorsWithoutOne(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]int{
-		`{"error":{"status_code":429,"message":"m"}}`:  429,
-		`{"error":{"http_code":"402"}}`:                402,
-		`{"error":{"type":"overloaded_error"}}`:        503,
-		`{"type":"error","code":"insufficient_quota"}`: 402,
+		`{"error":{"status_code":429,"message":"m"}}`:                                  429,
+		`{"error":{"http_code":"402"}}`:                                                402,
+		`{"error":{"type":"overloaded_error"}}`:                                        503,
+		`{"type":"error","code":"insufficient_quota"}`:                                 402,
+		`{"type":"error","error":{"type":"throttlingException","message":"m"}}`:        429,
+		`{"type":"error","error":{"type":"serviceUnavailableException"}}`:              503,
+		`{"type":"error","error":{"type":"validationException","message":"Too long"}}`: 400,
+		`{"type":"error","error":{"type":"modelStreamErrorException"}}`:                502,
 		`{"error":"m"}`: 502,
 		`[`:             502,
 	} {

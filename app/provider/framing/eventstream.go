@@ -70,7 +70,7 @@ func (s *eventSource) read() ([]byte, error) {
 		to := min(int(total), max(cap(b), from+readBytes))
 		b = append(b, make([]byte, to-from)...)
 		if _, err := io.ReadFull(s.src, b[from:]); err != nil {
-			if err == io.EOF { //nolint:errorlint // ReadFull returns io.EOF itself.
+			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
 			return nil, err

@@ -38,7 +38,7 @@ func (l *valueLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next appends the frame of the next value. A value that stands in place of an array, such as an error, is its only element.
+// next appends the frame of the next value. A single value instead of an array, such as an error, is the only element.
 func (s *jsonSource) next(dst []byte) ([]byte, error) {
 	s.limit.left = messageBytesMax
 	if s.isArray {
