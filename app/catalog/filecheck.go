@@ -118,7 +118,7 @@ func Check(f File) []error {
 		if providers[provider.ID] != nil {
 			at.addf("id", "provider %q is there twice", provider.ID)
 		}
-		expanded := provider.expandedForCheck()
+		expanded := provider.Expanded()
 		providers[provider.ID] = &expanded
 		provider.check(at)
 	}

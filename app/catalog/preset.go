@@ -49,8 +49,9 @@ func (v *FileProvider) checkPreset(p problems) {
 // hasPresetAuth reports whether the provider takes its credential as its preset says.
 func (v *FileProvider) hasPresetAuth() bool { return v.Auth == (Auth{}) && v.CredentialHeader == "" }
 
-// expandedForCheck is the provider with the members of its preset, in which fields without a known value have their examples.
-func (v *FileProvider) expandedForCheck() FileProvider {
+// Expanded is the provider with the members of its preset. Fields without a known value have their examples in it, so that it can be
+// checked, and has the auth and the styles that are used.
+func (v *FileProvider) Expanded() FileProvider {
 	known, ok := preset.Find(v.Preset)
 	if !ok {
 		return *v
@@ -63,27 +64,30 @@ func (v *FileProvider) expandedForCheck() FileProvider {
 	return x
 }
 
-// resolvePreset returns the provider with the members of its preset, and how its calls go to it. Fill looks up references. The reason is
-// why the preset cannot be used; it is empty when it can, and without a preset.
-func (v *FileProvider) resolvePreset(fill func(string) string) (x *FileProvider, wires map[llm.Style]*Wire, reason string) {
+// resolvePreset returns the provider with the members of its preset, and how its calls go to it. Fill returns the text of a field with the
+// values of its references, and add gets what is wrong with a field.
+func (v *FileProvider) resolvePreset(
+	fill func(field, text string) string, add func(field, text string),
+) (*FileProvider, map[llm.Style]*Wire) {
 	if v.Preset == "" {
-		return v, nil, ""
+		return v, nil
 	}
 	known, ok := preset.Find(v.Preset)
 	if !ok {
-		return v, nil, "preset " + v.Preset + " is not known to this program"
+		add("preset", v.Preset+" is not known to this program")
+		return v, nil
 	}
 	filled := *v
 	filled.With = make(map[string]string, len(v.With))
 	for _, field := range sortedKeys(v.With) {
-		filled.With[field] = fill(v.With[field])
+		filled.With[field] = fill("with."+field, v.With[field])
 	}
-	if problems := known.Check(filled.With, nil); len(problems) > 0 {
-		reason = "with." + problems[0].Field + " " + problems[0].Text
+	for _, problem := range known.Check(filled.With, nil) {
+		add("with."+problem.Field, problem.Text)
 	}
-	filled.BaseURL = fill(v.BaseURL)
+	filled.BaseURL = fill("base_url", v.BaseURL)
 	expanded, wires := filled.expand(known)
-	return &expanded, wires, reason
+	return &expanded, wires
 }
 
 // expand returns the provider with the members of its preset where it has none of its own, and how its calls go to it.

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +90,19 @@ func TestPresetsAreRightProviders(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestTheExampleOfThePageOfPresetsIsACatalog(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/operator/presets.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	if f := parse(t, example); len(f.Providers) != 1 || len(Check(f)) > 0 {
+		t.Errorf("%v", Check(f))
 	}
 }
 

@@ -296,7 +296,9 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 			return value
 		})
 	}
-	v, wires, badPreset := v.resolvePreset(fill)
+	var badPreset []string
+	v, wires := v.resolvePreset(func(_, text string) string { return fill(text) },
+		func(field, text string) { badPreset = append(badPreset, field+" "+text) })
 	p := &Provider{
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credentials: []Secret{NewSecret(fill(v.Credential))},
 		CredentialHeader: cmp.Or(v.CredentialHeader, v.Auth.Header), Auth: v.Auth, Headers: map[string]string{},
@@ -321,8 +323,8 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 		p.Unusable = "disabled in the catalog"
 	case len(missing) > 0:
 		p.Unusable = "not set: " + strings.Join(missing, ", ")
-	case badPreset != "":
-		p.Unusable = badPreset
+	case len(badPreset) > 0:
+		p.Unusable = strings.Join(badPreset, "; ")
 	case badBase != "":
 		p.Unusable = "base_url " + badBase
 	case p.Proxy != "" && (err != nil || !isHTTP(proxyURL)):

@@ -225,7 +225,9 @@ func hasHeader(headers map[string]string, spellings []string) bool {
 }
 
 // takesBetasInBody reports whether the provider of a route takes trial features in the body, and not in a header.
-func takesBetasInBody(route *catalog.Route) bool { return route.Wire != nil && route.Wire.Body.Betas != "" }
+func takesBetasInBody(route *catalog.Route) bool {
+	return route.Wire != nil && route.Wire.Body.Betas != ""
+}
 
 // bodyBetas are the trial features that the client asks for and the provider of the route takes in the body.
 func (c *call) bodyBetas(route *catalog.Route, x *translate.Exchange) (names []string) {

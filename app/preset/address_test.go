@@ -62,7 +62,7 @@ func TestAddressesAreThoseOfTheProviders(t *testing.T) {
 				}{
 					{"service", w.Service, w.Service != ""}, {"headers", w.Headers, len(w.Headers) > 0},
 					{"body", w.Body, !w.Body.IsZero()}, {"count body", w.CountBody, !w.CountBody.IsZero()},
-					{"framing", w.Framing, w.Framing != framingSSE}, {"end user", w.EndUser, w.EndUser != ""},
+					{"framing", w.Framing, w.Framing != framingSSE},
 				} {
 					if line.has {
 						fmt.Fprintf(&b, "    %s %+v\n", line.name, line.value)

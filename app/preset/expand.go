@@ -234,8 +234,6 @@ type Wire struct {
 	Framing string
 	// EscapesModel means that slashes in the name of the model are escaped in the path.
 	EscapesModel bool
-	// EndUser is the path of the member that takes an opaque id of the end user; empty when there is none.
-	EndUser string
 }
 
 func (s *Style) wire(base string, values map[string]string) *Wire {
@@ -245,7 +243,7 @@ func (s *Style) wire(base string, values map[string]string) *Wire {
 	w := &Wire{
 		Base: base, Path: fill(s.Path, values), StreamPath: fill(cmp.Or(s.StreamPath, s.Path), values), Service: s.Service,
 		Headers: fillAll(s.Headers, values), Body: s.Body, Framing: cmp.Or(s.Framing, framingSSE),
-		EscapesModel: s.Model == modelEscaped, EndUser: s.EndUser,
+		EscapesModel: s.Model == modelEscaped,
 	}
 	if s.Count != nil {
 		w.CountPath, w.CountBody = fill(s.Count.Path, values), s.Count.Body

@@ -113,8 +113,6 @@ type Style struct {
 	Framing string `yaml:"framing"`
 	// Model is the form of the model in the path; one of modelForms.
 	Model string `yaml:"model"`
-	// EndUser is the path of the member that takes an opaque id of the end user; empty when there is none.
-	EndUser string `yaml:"end_user"`
 }
 
 // Count is how tokens of requests are counted.

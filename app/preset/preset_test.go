@@ -24,7 +24,7 @@ base: "https://{host}/v1"
 headers: {x-region: "{region}"}
 after_cancel: stops
 styles:
-  messages: {checked: never, path: "/m/{model}", model: escaped, body: {drop: [model], add: {version: "1"}, betas: betas}, end_user: user}
+  messages: {checked: never, path: "/m/{model}", model: escaped, body: {drop: [model], add: {version: "1"}, betas: betas}, service: s}
 models: {path: /models, list: data, id: id, pages: {next: next, parameter: after}}
 tiers: {tier: {flex: flex}}
 limits: {tokens: x-tokens}
@@ -63,7 +63,7 @@ func TestPresetsAreCheckedAsTheyAreRead(t *testing.T) {
 		{", model: escaped", "", "model is needed"},
 		{"model: escaped", "model: plain", "model"},
 		{"drop: [model]", `drop: ["a b"]`, "body"},
-		{"end_user: user", "end_user: user, framing: xml", "framing"},
+		{"service: s", "service: s, framing: xml", "framing"},
 		{"list: data", "list: ''", "models.list"},
 		{"{flex: flex}", "{flex: ''}", "empty word"},
 		{"limits: {tokens", "limits: {calls", "limits"},

@@ -211,7 +211,6 @@ func (c *schemaCheck) style(name llm.Style, s *Style) {
 	c.oneOf(at+".checked", string(s.Checked), []string{string(Recorded), string(Never)})
 	c.oneOf(at+".framing", s.Framing, framings)
 	c.oneOf(at+".model", s.Model, modelForms)
-	c.matches(at+".end_user", s.EndUser, memberForm, true)
 	c.path(at+".path", s.Path, false)
 	c.path(at+".stream_path", s.StreamPath, true)
 	if s.Base != "" {
