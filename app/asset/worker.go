@@ -20,6 +20,8 @@ const (
 	claimMax = time.Minute
 	stepMax  = 40 * time.Second // The rest of the claim is for recording the result.
 
+	recordPauseMin = 100 * time.Millisecond // the first pause before a result is written again; each further one is twice as long
+
 	followLeast = 2 * time.Second
 	followMost  = time.Minute
 	followOld   = time.Hour      // for those that are not ready after a day
@@ -134,9 +136,7 @@ func (s *Service) retry(ctx context.Context, row *assetRow, since time.Time, why
 }
 
 func (s *Service) forget(ctx context.Context, row *assetRow) error {
-	ctx, cancel := lasting(ctx)
-	defer cancel()
-	return postgres.StoreError("asset: forget an asset", remove(ctx, s.db, row))
+	return record(ctx, "asset: forget an asset", func(ctx context.Context) error { return remove(ctx, s.db, row) })
 }
 
 func (s *Service) later(ctx context.Context, row *assetRow, wait time.Duration) error {
@@ -148,9 +148,25 @@ func (s *Service) later(ctx context.Context, row *assetRow, wait time.Duration) 
 }
 
 func (s *Service) leave(ctx context.Context, row *assetRow, due *time.Time, tries int) error {
-	ctx, cancel := lasting(ctx)
+	return record(ctx, "asset: put an asset off", func(ctx context.Context) error { return leave(ctx, s.db, row, due, tries) })
+}
+
+// record writes the result of a step, and repeats the statement while the claim lasts and Postgres does not take it: without
+// the result, no worker would look at the asset until the claim ends. It does not repeat when the server stops.
+func record(ctx context.Context, step string, write func(context.Context) error) error {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimMax-stepMax)
 	defer cancel()
-	return postgres.StoreError("asset: put an asset off", leave(ctx, s.db, row, due, tries))
+	for pause := recordPauseMin; ; pause *= 2 {
+		err := postgres.StoreError(step, write(within))
+		if !isStore(err) || errors.Is(context.Cause(ctx), context.Canceled) {
+			return err
+		}
+		select {
+		case <-within.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // backOff is the wait after so many tries, spread so that not all come at once.

@@ -316,6 +316,50 @@ func TestAnAssetIsFollowedEverMoreSlowly(t *testing.T) {
 	}
 }
 
+// Postgres may cancel any statement that took too long. The result of a look is written again while its claim lasts.
+func TestAResultIsWrittenAgainWhenTheStoreDidNotTakeIt(t *testing.T) {
+	t.Parallel()
+	for _, step := range []struct {
+		name, event, refused string
+		due                  func(*bench, Asset)
+	}{
+		{"an asset is put off", "update", "new.claimed_until is null and old.claimed_until is not null", func(b *bench, _ Asset) {
+			b.keeper.tell(map[string]any{"status": "active"})
+		}},
+		{"an asset is forgotten", "delete", "true", func(b *bench, made Asset) {
+			b.must(b.service.Delete(b.Context(), b.me, made.ID))
+		}},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			made := b.create("worked on")
+			// The sequence counts although the statement fails.
+			_, err := b.db.ExecContext(t.Context(), `
+				create sequence statements_tried;
+				create function cancel_first() returns trigger language plpgsql as $$
+				begin
+					if nextval('statements_tried') = 1 then
+						raise exception 'too slow' using errcode = 'query_canceled';
+					end if;
+					return coalesce(new, old);
+				end $$;
+				create trigger cancel_first before `+step.event+` on assets for each row when (`+step.refused+`)
+					execute function cancel_first();`)
+			b.must(err)
+			step.due(b, made)
+			b.clock.Advance(firstStandard)
+			b.round()
+			var claimed, tried int
+			b.must(b.db.GetContext(t.Context(), &claimed, `select count(*) from assets where claimed_until is not null`))
+			b.must(b.db.GetContext(t.Context(), &tried, `select last_value from statements_tried`))
+			if claimed != 0 || tried < 2 {
+				t.Errorf("%d assets are still claimed after %d statements", claimed, tried)
+			}
+		})
+	}
+}
+
 func TestTheWorkerRunsUntilItIsStopped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -20,12 +20,14 @@ const (
 	AuthGoogle AuthKind = "google"
 	AuthEntra  AuthKind = "entra"
 	AuthJWT    AuthKind = "jwt"
+	// AuthGoogleMetadata is the identity of a machine in Google Cloud, which its metadata server hands out. It has no credential.
+	AuthGoogleMetadata AuthKind = "google_metadata"
 )
 
 // knownAuthKinds are the kinds in the order of the documentation.
 var knownAuthKinds = []string{
 	string(AuthBearer), string(AuthHeader), string(AuthQuery), string(AuthNone), string(AuthSigV4), string(AuthGoogle), string(AuthEntra),
-	string(AuthJWT),
+	string(AuthJWT), string(AuthGoogleMetadata),
 }
 
 // Auth is how a provider takes its credential. The zero value is a header: Authorization: Bearer, or the credential header. Each kind has
@@ -40,18 +42,21 @@ type Auth struct {
 	Service string `yaml:"service,omitempty" json:"service,omitempty"`
 	// Region is the region in a signature, for the kind sigv4.
 	Region string `yaml:"region,omitempty" json:"region,omitempty"`
-	// Scope lists what a token is good for, separated by spaces, for the kinds google and entra.
+	// Scope lists what a token is good for, separated by spaces, for the kinds google, google_metadata and entra.
 	Scope string `yaml:"scope,omitempty" json:"scope,omitempty"`
 	// Tenant is the directory of the application, for the kind entra.
 	Tenant string `yaml:"tenant,omitempty" json:"tenant,omitempty"`
 	// ClientID is the id of the application, for the kind entra.
 	ClientID string `yaml:"client_id,omitempty" json:"client_id,omitempty"`
-	// Authority is where the kind entra gets tokens. The default is AuthorityDefault; national clouds have others.
+	// Authority is where the kinds entra and google_metadata get tokens. The defaults are AuthorityDefault and MetadataDefault.
 	Authority string `yaml:"authority,omitempty" json:"authority,omitempty"`
 }
 
 // AuthorityDefault is where tokens of the kind entra come from when the file names no authority.
 const AuthorityDefault = "https://login.microsoftonline.com"
+
+// MetadataDefault is the metadata server of a machine in Google Cloud.
+const MetadataDefault = "http://metadata.google.internal"
 
 // authMember is a member of Auth: the kinds that have it, and the form of its values.
 type authMember struct {
@@ -78,11 +83,11 @@ var authMembers = []authMember{
 		func(a *Auth) string { return a.Parameter }},
 	{"service", []AuthKind{AuthSigV4}, false, awsWord, "small letters, digits and hyphens", func(a *Auth) string { return a.Service }},
 	{"region", []AuthKind{AuthSigV4}, false, awsWord, "small letters, digits and hyphens", func(a *Auth) string { return a.Region }},
-	{"scope", []AuthKind{AuthGoogle, AuthEntra}, false, scopeList, "one to four scopes with a space between them",
+	{"scope", []AuthKind{AuthGoogle, AuthGoogleMetadata, AuthEntra}, false, scopeList, "one to four scopes with a space between them",
 		func(a *Auth) string { return a.Scope }},
 	{"tenant", []AuthKind{AuthEntra}, false, entraWord, "the id or the domain of a directory", func(a *Auth) string { return a.Tenant }},
 	{"client_id", []AuthKind{AuthEntra}, false, entraWord, "the id of an application", func(a *Auth) string { return a.ClientID }},
-	{"authority", []AuthKind{AuthEntra}, true, authority, "an address without a path", func(a *Auth) string { return a.Authority }},
+	{"authority", []AuthKind{AuthEntra, AuthGoogleMetadata}, true, authority, "an address without a path", func(a *Auth) string { return a.Authority }},
 }
 
 // checkAuth checks the member auth of a provider, and the credential that its kind needs.
@@ -104,9 +109,9 @@ func (v *FileProvider) checkAuth(p problems) {
 		p.addf("credential_header", "cannot be used together with auth; write auth: {kind: header, header: %s}", v.CredentialHeader)
 	}
 	switch hasCredential := v.Credential != ""; {
-	case kind == AuthNone && hasCredential:
-		p.addf("credential", "is never sent with auth of kind none; leave it out")
-	case kind != AuthNone && kind != AuthBearer && kind != AuthHeader && !hasCredential:
+	case !kind.HasCredential() && hasCredential:
+		p.addf("credential", "is never sent with auth of kind %s; leave it out", kind)
+	case kind.HasCredential() && kind != AuthBearer && kind != AuthHeader && !hasCredential:
 		p.addf("credential", "is missing; auth of kind %s needs it", kind)
 	}
 }
@@ -125,10 +130,13 @@ func (a *Auth) checkMembers(p problems) {
 			p.addf(m.name, "%q must be %s", value, m.says)
 		}
 	}
-	if authority.MatchString(a.Authority) && !IsTokenEndpoint(a.Authority) {
+	if a.Kind == AuthEntra && authority.MatchString(a.Authority) && !IsTokenEndpoint(a.Authority) {
 		p.addf("authority", "must be an https address, because the client secret is sent to it")
 	}
 }
+
+// HasCredential reports whether providers of a kind have a credential.
+func (k AuthKind) HasCredential() bool { return k != AuthNone && k != AuthGoogleMetadata }
 
 // IsTokenEndpoint reports whether a credential may be sent to an address to get a token: the address is https, or http on this machine.
 func IsTokenEndpoint(address string) bool {

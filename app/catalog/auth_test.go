@@ -17,7 +17,7 @@ func TestAuthIsChecked(t *testing.T) {
 	const key = `credential: "${KEY}", `
 	for _, k := range []struct{ members, path, says string }{
 		{key + "auth: {header: x-key}", "auth.kind", "is missing"},
-		{key + "auth: {kind: basic}", "auth.kind", `"basic" is not one of bearer, header, query, none, sigv4, google, entra, jwt`},
+		{key + "auth: {kind: basic}", "auth.kind", `"basic" is not one of bearer, header, query, none, sigv4, google, entra, jwt, google_metadata`},
 		{key + "auth: {kind: header}", "auth.header", "is missing"},
 		{key + "auth: {kind: header, header: X-Key}", "auth.header", "in lower case"},
 		{key + "auth: {kind: query}", "auth.parameter", "is missing"},
@@ -37,6 +37,8 @@ func TestAuthIsChecked(t *testing.T) {
 		{key + "auth: {kind: jwt, scope: s}", "auth.scope", "no member"},
 		{key + "credential_header: x-key, auth: {kind: bearer}", "credential_header", "together with auth"},
 		{key + "auth: {kind: none}", "credential", "never sent"},
+		{key + "auth: {kind: google_metadata, scope: s}", "credential", "never sent"},
+		{"auth: {kind: google_metadata}", "auth.scope", "is missing"},
 		{"auth: {kind: query, parameter: key}", "credential", "is missing; auth of kind query needs it"},
 		{"auth: {kind: sigv4, service: bedrock, region: us-east-1}", "credential", "is missing"},
 		{"auth: {kind: jwt}", "credential", "is missing"},
@@ -64,6 +66,8 @@ var goodAuths = []string{
 	`credential: "${KEY}", auth: {kind: entra, tenant: contoso.example, client_id: 11-22, scope: https://cognitiveservices.azure.com/.default}`,
 	`credential: "${KEY}", auth: {kind: entra, tenant: t, client_id: c, scope: s, authority: "http://127.0.0.1:80"}`,
 	`credential: "${KEY}", auth: {kind: jwt}`,
+	"auth: {kind: google_metadata, scope: https://www.googleapis.com/auth/cloud-platform}",
+	"auth: {kind: google_metadata, scope: s, authority: http://10.0.0.1}",
 }
 
 func TestAuthOfEveryKindReachesTheSnapshot(t *testing.T) {

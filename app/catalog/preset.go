@@ -41,8 +41,15 @@ func (v *FileProvider) checkPreset(p problems) {
 	for _, problem := range problems {
 		p.addf("with."+problem.Field, "%s", problem.Text)
 	}
-	if len(problems) == 0 && v.hasPresetAuth() && v.Credential == "" && known.Expand(v.With).NeedsCredential {
+	if len(problems) > 0 || !v.hasPresetAuth() {
+		return
+	}
+	settings := known.Expand(v.With)
+	switch kind := AuthKind(settings.Auth.Kind); {
+	case v.Credential == "" && settings.NeedsCredential:
 		p.addf("credential", "is missing; preset %s needs it", v.Preset)
+	case v.Credential != "" && !kind.HasCredential():
+		p.addf("credential", "is never sent with auth of kind %s; leave it out", kind)
 	}
 }
 

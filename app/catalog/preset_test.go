@@ -72,6 +72,12 @@ func TestPresetsAreRightProviders(t *testing.T) {
 	for _, known := range preset.All() {
 		for _, choice := range known.Choices() {
 			v := FileProvider{ID: "p", Preset: known.ID, With: known.WithExamples(choice), Credential: "${KEY}"}
+			if !v.Expanded().Auth.Kind.HasCredential() {
+				if all := checkOne(&v); len(all) != 1 || !strings.Contains(all[0].Error(), "is never sent") {
+					t.Errorf("%s with a credential that is never sent: %v", known.ID, all)
+				}
+				v.Credential = ""
+			}
 			if all := checkOne(&v); len(all) > 0 {
 				t.Errorf("%s: %v", known.ID, all)
 			}
@@ -85,7 +91,7 @@ func TestPresetsAreRightProviders(t *testing.T) {
 				if reason := badURL(w.Base); reason != "" {
 					t.Errorf("%s: the address of %s %s", known.ID, style, reason)
 				}
-				if all := checkOne(&FileProvider{ID: "p", Name: "P", BaseURL: w.Base, Headers: w.Headers, Auth: w.Auth, Credential: "${KEY}"}); len(all) > 0 {
+				if all := checkOne(&FileProvider{ID: "p", Name: "P", BaseURL: w.Base, Headers: w.Headers, Auth: w.Auth, Credential: v.Credential}); len(all) > 0 {
 					t.Errorf("%s: %s: %v", known.ID, style, all)
 				}
 			}

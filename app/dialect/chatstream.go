@@ -72,6 +72,9 @@ func (s *chatStream) read(f sse.Frame) (frameReading, error) {
 		return frameReading{}, llm.ErrMalformed
 	}
 	if c.failure.Found() && !rawjson.IsNull(c.failure.Of(f.Data)) || string(f.Event) == "error" {
+		if usage := c.usage.Of(f.Data); !rawjson.IsNull(usage) { // The provider bills what came before the error.
+			s.readUsage(f.Data, usage)
+		}
 		return frameReading{}, failure(f.Data)
 	}
 	if err := c.failedBy(f.Data); err != nil {

@@ -167,6 +167,10 @@ type Edit struct {
 	OutputBound string
 	// NoStreamOptions means that the provider of a chat stream sends the usage unasked, and refuses to be asked.
 	NoStreamOptions bool
+	// EndUser replaces every id of an end user in the request; empty to keep them.
+	EndUser string
+	// EndUserMember is the member in which the provider takes EndUser, which is added; empty when it is not known to take one.
+	EndUserMember string
 }
 
 // StreamStats are the statistics of an answer so far.

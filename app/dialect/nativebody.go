@@ -124,7 +124,7 @@ func (g *generation) readPart(doc []byte, from int) int {
 		case "functionCall":
 			g.calls = true
 			name, args := rawjson.MemberOf(value, "name"), rawjson.MemberOf(value, "args")
-			g.bytes += max(1, rawjson.TextBytes(name.Of(value))+argumentBytes(args.Of(value)))
+			g.bytes += max(1, rawjson.TextBytes(name.Of(value))+argumentBytes(args.Of(value))+sumOf(rawjson.Get(value, "partialArgs"), pieceBytes))
 		default:
 			g.bytes += max(1, rawjson.TextBytes(value))
 		}
@@ -133,6 +133,9 @@ func (g *generation) readPart(doc []byte, from int) int {
 	}
 	return o.End()
 }
+
+// pieceBytes counts the text in a piece of the arguments of a call.
+func pieceBytes(piece []byte) int64 { return memberBytes(piece, "stringValue") }
 
 // plain reports whether the answer is one text and nothing else: no other part, and no end.
 func (g *generation) plain() bool {

@@ -35,8 +35,8 @@ const (
 	fieldMaxTokensOld
 	fieldChoices
 	fieldEndUser
-	// fieldEndUserOld is the former name of fieldEndUser.
-	fieldEndUserOld
+	// fieldEndUserOther is the less usual name of fieldEndUser.
+	fieldEndUserOther
 	fieldMetadata
 	// fieldAdditional are the options that only some models know.
 	fieldAdditional

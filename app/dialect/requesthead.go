@@ -11,7 +11,7 @@ var (
 	chatFields = map[string]field{
 		"model": fieldModel, "stream": fieldStream, "stream_options": fieldOptions, "usage": fieldUsage,
 		"max_completion_tokens": fieldMaxTokens, "max_tokens": fieldMaxTokensOld, "n": fieldChoices, "user": fieldEndUser,
-		"messages": fieldTurns,
+		"safety_identifier": fieldEndUserOther, "messages": fieldTurns,
 	}
 	messagesFields = map[string]field{
 		"model": fieldModel, "stream": fieldStream, "max_tokens": fieldMaxTokens, "metadata": fieldMetadata, "thinking": fieldThinking,
@@ -19,7 +19,7 @@ var (
 	}
 	responsesFields = map[string]field{
 		"model": fieldModel, "stream": fieldStream, "max_output_tokens": fieldMaxTokens, "safety_identifier": fieldEndUser,
-		"user": fieldEndUserOld, "input": fieldTurns, "store": fieldStore, "include": fieldInclude, "reasoning": fieldReasoning,
+		"user": fieldEndUserOther, "input": fieldTurns, "store": fieldStore, "include": fieldInclude, "reasoning": fieldReasoning,
 		"max_tool_calls": fieldToolCalls,
 	}
 	nativeFields = map[string]field{
@@ -43,7 +43,7 @@ func peekChat(body []byte, allowed llm.ExtraSet) (Head, error) {
 		h.MaxTokens = old
 	}
 	h.Choices = max(1, h.count(body, fieldChoices, "n"))
-	h.EndUser = rawjson.String(h.spans[fieldEndUser].Of(body))
+	h.readEndUser(body)
 	if h.readInside(body, fieldOptions, "stream_options", map[string]field{"include_usage": fieldIncludeUsage}) {
 		h.IncludeUsage = h.flag(body, fieldIncludeUsage, "stream_options.include_usage")
 	}
@@ -53,6 +53,13 @@ func peekChat(body []byte, allowed llm.ExtraSet) (Head, error) {
 	}
 	h.measureMedia(body, func(turn []byte) mediaSize { return sumMember(turn, "content", chatPartSize) })
 	return h, nil
+}
+
+// readEndUser reads the id of the end user, which has two names.
+func (h *Head) readEndUser(body []byte) {
+	if h.EndUser = rawjson.String(h.spans[fieldEndUser].Of(body)); h.EndUser == "" {
+		h.EndUser = rawjson.String(h.spans[fieldEndUserOther].Of(body))
+	}
 }
 
 // peekMessages reads the head of a messages request.
@@ -81,9 +88,7 @@ func peekResponses(body []byte, allowed llm.ExtraSet) (Head, error) {
 		return h, err
 	}
 	h.MaxTokens = h.count(body, fieldMaxTokens, "max_output_tokens")
-	if h.EndUser = rawjson.String(h.spans[fieldEndUser].Of(body)); h.EndUser == "" {
-		h.EndUser = rawjson.String(h.spans[fieldEndUserOld].Of(body))
-	}
+	h.readEndUser(body)
 	h.measureMedia(body, func(item []byte) mediaSize {
 		return sumMember(item, "content", responsesPartSize).plus(sumMember(item, "output", responsesPartSize))
 	})

@@ -23,7 +23,46 @@ func spliceChat(dst, body []byte, h *Head, e Edit) []byte {
 		// Some providers know only the former name.
 		h.lower(&all, body, fieldMaxTokensOld, h.MaxTokens)
 	}
+	h.nameEndUser(&all, body, &e, chatFields)
 	return all.AppendTo(dst, body)
+}
+
+// nameEndUser replaces the ids of the end user, and adds the one that the provider takes. Known are the members of the style.
+func (h *Head) nameEndUser(all *rawjson.Edits, body []byte, e *Edit, known map[string]field) {
+	if e.EndUser == "" {
+		return
+	}
+	value, wants := rawjson.Quote(e.EndUser), e.EndUserMember != "" && !e.Counting
+	for _, f := range [...]field{fieldEndUser, fieldEndUserOther} {
+		at := h.spans[f]
+		isWanted := wants && known[e.EndUserMember] == f
+		switch {
+		case !rawjson.IsNull(at.Of(body)), at.Found() && isWanted:
+			all.Replace(at, value)
+		case isWanted:
+			all.Insert(behindBrace(body, 0), `"`+e.EndUserMember+`":`+value+`,`)
+		}
+	}
+}
+
+// nameEndUserInMetadata is nameEndUser for the messages style, whose id is inside of metadata.
+func (h *Head) nameEndUserInMetadata(all *rawjson.Edits, body []byte, e *Edit) {
+	if e.EndUser == "" {
+		return
+	}
+	member := `"user_id":` + rawjson.Quote(e.EndUser)
+	metadata, id := h.spans[fieldMetadata], h.spans[fieldEndUser]
+	switch {
+	case id.Found() && (e.EndUserMember != "" || !rawjson.IsNull(id.Of(body))):
+		all.Replace(id, rawjson.Quote(e.EndUser))
+	case e.EndUserMember == "" || e.Counting:
+	case !metadata.Found():
+		all.Insert(behindBrace(body, 0), `"metadata":{`+member+`},`)
+	case rawjson.IsEmpty(metadata.Of(body)):
+		all.Replace(metadata, `{`+member+`}`)
+	case metadata.Of(body)[0] == '{':
+		all.Insert(behindBrace(body, metadata.From), member+`,`)
+	}
 }
 
 // askForUsage sets include_usage to true.
@@ -99,6 +138,7 @@ func spliceMessages(dst, body []byte, h *Head, e Edit) []byte {
 	case "any", "required":
 		all.Replace(choice, `{"type":"any"}`)
 	}
+	h.nameEndUserInMetadata(&all, body, &e)
 	return all.AppendTo(dst, body)
 }
 
@@ -129,6 +169,7 @@ func spliceResponses(dst, body []byte, h *Head, e Edit) []byte {
 	if store := h.spans[fieldStore]; !e.Counting && rawjson.IsNull(store.Of(body)) {
 		h.keepNothing(&all, body)
 	}
+	h.nameEndUser(&all, body, &e, responsesFields)
 	return all.AppendTo(dst, body)
 }
 

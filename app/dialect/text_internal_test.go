@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
 	"umg/app/dialect/rawjson"
 
 	"pgregory.net/rapid"

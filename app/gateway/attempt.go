@@ -125,7 +125,9 @@ func (a *attempt) total() time.Duration {
 func (a *attempt) send(maxTokens int64) *provider.Fault {
 	payload := provider.NewPayload(a.exchange.Size() + requestSlack)
 	defer payload.Release()
-	payload.Data = a.exchange.Request(payload.Data, dialect.Edit{Model: a.route.Model, MaxTokens: maxTokens})
+	payload.Data = a.exchange.Request(payload.Data, dialect.Edit{
+		Model: a.route.Model, MaxTokens: maxTokens, EndUser: a.call.endUserFor(a.route), EndUserMember: a.route.EndUserMember,
+	})
 	ctx := a.startSpan()
 	a.watch.markSent()
 	var fault *provider.Fault
@@ -225,6 +227,7 @@ func (a *attempt) openFolded(e *estimate) *provider.Fault {
 func (a *attempt) options() llm.ResponseOptions {
 	options := a.call.options
 	options.UsageReader = usageReader(a.route)
+	options.ThinkText = a.route.Quirks != nil && a.route.Quirks.ThinksInText()
 	return options
 }
 

@@ -2,13 +2,13 @@ package gateway
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"time"
 
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/idempotency"
 	"umg/app/llm"
 	"umg/app/ratelimit"
 )
@@ -26,10 +26,9 @@ type Call struct {
 	Key            ratelimit.Key // Key has the limits of the key that makes the call; none for a member in the console.
 	// Slot is the slot that the call took before its body was read, within the limits of the account and the key; nil for none.
 	Slot *ratelimit.Slot
-	// StoreResponse gets a whole body before its charge is made durable. When it fails, the call fails without a charge. OnSettled is
-	// called when the charge of a whole answer is durable, but before the end of the answer is sent. Both may be nil.
-	StoreResponse func(ctx context.Context, answer []byte) error
-	OnSettled     func()
+	// Idempotent is the response under the Idempotency-Key of the call; nil for a call without one. It gets a whole answer before its
+	// charge is durable. When it cannot store the answer, the call fails without a charge.
+	Idempotent *idempotency.Response
 
 	Strict      bool    // Strict means that hints which the model does not support are refused instead of removed.
 	LimitFactor int     // LimitFactor multiplies the usual limits of the account; zero is one.

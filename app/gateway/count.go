@@ -96,7 +96,7 @@ func (a *attempt) count(ctx context.Context) (int64, *provider.Fault) {
 	}
 	payload := provider.NewPayload(a.exchange.Size() + requestSlack)
 	defer payload.Release()
-	payload.Data = a.exchange.CountRequest(payload.Data, dialect.Edit{Model: a.route.Model})
+	payload.Data = a.exchange.CountRequest(payload.Data, dialect.Edit{Model: a.route.Model, EndUser: a.call.endUserFor(a.route)})
 	answer, fault := a.call.gateway.o.Providers.Count(ctx, provider.Attempt{
 		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
 		Betas: a.call.bodyBetas(a.route, a.exchange),

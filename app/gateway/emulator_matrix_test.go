@@ -26,8 +26,8 @@ const (
 	emulatedArgument = "Olinda"
 )
 
-// dot is an image of one pixel.
-var dot = func() string {
+// pngPixel is an image of one pixel.
+var pngPixel = func() string {
 	raw := "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xff\xff?\x00" +
 		"\x05\xfe\x02\xfe\xa75\x81\x84\x00\x00\x00\x00IEND\xaeB`\x82"
 	return base64.StdEncoding.EncodeToString([]byte(raw))
@@ -116,18 +116,18 @@ var emulatedCases = map[string]func(c *emulatedCell){
 func imageMembers(style llm.Style, prompt string) members {
 	switch style {
 	case llm.Messages:
-		source := members{"type": "base64", "media_type": "image/png", "data": dot}
+		source := members{"type": "base64", "media_type": "image/png", "data": pngPixel}
 		return members{"messages": []any{members{"role": "user", "content": []any{
 			members{"type": "text", "text": prompt}, members{"type": "image", "source": source}}}}}
 	case llm.Responses:
 		return members{"input": []any{members{"role": "user", "content": []any{
-			members{"type": "input_text", "text": prompt}, members{"type": "input_image", "image_url": "data:image/png;base64," + dot}}}}}
+			members{"type": "input_text", "text": prompt}, members{"type": "input_image", "image_url": "data:image/png;base64," + pngPixel}}}}}
 	case llm.Native:
 		return members{"contents": []any{members{"role": "user", "parts": []any{
-			members{"text": prompt}, members{"inlineData": members{"mimeType": "image/png", "data": dot}}}}}}
+			members{"text": prompt}, members{"inlineData": members{"mimeType": "image/png", "data": pngPixel}}}}}}
 	}
 	return members{"messages": []any{members{"role": "user", "content": []any{
-		members{"type": "text", "text": prompt}, members{"type": "image_url", "image_url": members{"url": "data:image/png;base64," + dot}}}}}}
+		members{"type": "text", "text": prompt}, members{"type": "image_url", "image_url": members{"url": "data:image/png;base64," + pngPixel}}}}}}
 }
 
 // sendsImage sends an image. A model without images does not get it.
@@ -163,7 +163,7 @@ func addressMembers(style llm.Style, prompt, address string) members {
 func TestEmulatedProvidersGetImagesByAddress(t *testing.T) {
 	t.Parallel()
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		raw, _ := base64.StdEncoding.DecodeString(dot)
+		raw, _ := base64.StdEncoding.DecodeString(pngPixel)
 		w.Header().Set("Content-Type", "image/png")
 		_, _ = w.Write(raw)
 	}))
@@ -187,7 +187,7 @@ func TestEmulatedProvidersGetImagesByAddress(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s", w.name, style), func(t *testing.T) {
 				t.Parallel()
 				c := &emulatedCell{all.cell(t), w, style, fmt.Sprintf("mark%dx", emulatedMarks.Add(1))}
-				call := c.asks("See", asked{bound: 2000, more: addressMembers(style, "See "+c.mark, files.URL+"/dot.png")})
+				call := c.asks("See", asked{bound: 2000, more: addressMembers(style, "See "+c.mark, files.URL+"/pngPixel.png")})
 				if record := c.answers(call, false, emulatedText, finishes[style][0]); record.Images != 1 {
 					t.Errorf("the provider got %d images", record.Images)
 				}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -175,110 +174,6 @@ func TestConnectionsThatFail(t *testing.T) {
 	}
 }
 
-func TestAStreamThatBreaksOffIsChargedWhatCame(t *testing.T) {
-	t.Parallel()
-	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
-	for spec, want := range map[string]struct {
-		code, outcome string
-	}{
-		"cut-after=10t":                 {"upstream_error", "cut"},
-		"reset-after=10t":               {"upstream_error", "cut"},
-		"end-after=10t":                 {"upstream_error", "cut"},
-		"stall-after=10t":               {"upstream_timeout", "timed_out"},
-		"error-after=10t;status=503":    {"upstream_error", "cut"},
-		"error-after=10t;status=429":    {"rate_limit_exceeded", "cut"},
-		"malformed-at=12;cut-after=11t": {"upstream_error", "cut"},
-		"malformed-at=12;usage=none":    {"upstream_error", "cut"},
-		"malformed-at=12":               {"upstream_error", "cut"},
-	} {
-		t.Run(spec, func(t *testing.T) {
-			b := patient.fresh(t)
-			if want.outcome == "timed_out" {
-				b = hasty.fresh(t)
-			}
-			b.fault("alpha", spec)
-			c := b.call("test/two-cut", "count to 50", withUsage)
-			r, s, err := b.generate(c)
-			must(t, err)
-			a := readStream(t, s.text())
-			if a.err == nil || a.err.Error.Code != want.code || a.err.Code < 400 || !a.done || a.finish != "" || a.usage == nil || a.usage.cost(t) != r.Cost || !strings.Contains(s.text(), c.ID) {
-				t.Errorf("%s", s.text())
-			}
-			if a.frames < 9 || a.frames > 11 {
-				t.Errorf("%d frames were delivered", a.frames)
-			}
-			if r.Attempts != 1 || !r.Estimated || r.Outcome != want.outcome || r.Err == nil || r.Usage[3] != int64(a.frames) || r.Usage[0] == 0 {
-				t.Errorf("report %+v, want %d output tokens", r, a.frames)
-			}
-			if r.Cost != cost(r.Usage[0], int64(a.frames)) {
-				t.Errorf("cost %s", r.Cost)
-			}
-			b.settled(r.Cost)
-			if u := b.record(); u.Outcome != want.outcome || !u.Estimated || u.ErrorCode != want.code {
-				t.Errorf("record %+v", u)
-			}
-			if up := b.finished(1); len(up) != 1 {
-				t.Errorf("%d upstream requests", len(up))
-			}
-		})
-	}
-}
-
-func TestOddStreamsEndWell(t *testing.T) {
-	t.Parallel()
-	all := setup(t, startMoney)
-	for _, spec := range []string{
-		"frames=crlf", "frames=cr", "frames=bom", "frames=comments", "frames=multiline", "frames=unknown", "frames=split",
-		"frames=crlf,bom,comments,multiline,unknown,split", "ok-then-extra", "keep-open", "no-end", "json-instead-of-stream",
-		"usage=twice", "usage=every", "pace=1ms", "slow-first=20ms",
-	} {
-		t.Run(spec, func(t *testing.T) {
-			b := all.fresh(t)
-			b.fault("alpha", spec)
-			r, s, err := b.generate(b.call("test/one", "count to 20", withUsage))
-			must(t, err)
-			a := readStream(t, s.text())
-			frames := map[string]int{"json-instead-of-stream": 1}
-			want, odd := frames[spec]
-			if !odd {
-				want = 20
-			}
-			if a.err != nil || !a.done || a.finish != "stop" || a.frames != want || !strings.HasSuffix(a.text, " 19 20") {
-				t.Errorf("%d frames, %q: %s", a.frames, a.text, s.text())
-			}
-			if r.Estimated || r.Usage[3] != 20 || a.usage.cost(t) != r.Cost || a.chunks[0].Choices[0].Delta.Role == nil {
-				t.Errorf("report %+v", r)
-			}
-			b.settled(r.Cost)
-		})
-	}
-}
-
-func TestHostileUsageIsReplacedByACount(t *testing.T) {
-	t.Parallel()
-	all := setup(t, startMoney)
-	for _, spec := range []string{"usage=none", "usage=negative", "usage=huge", "usage=string", "usage=float", "usage=first", "usage=1000000"} {
-		for _, more := range []string{"", withUsage} {
-			t.Run(spec+more, func(t *testing.T) {
-				b := all.fresh(t)
-				b.fault("alpha", spec)
-				r, s, err := b.generate(b.call("test/one", "count to 30", `,"max_tokens":100`+more))
-				must(t, err)
-				if spec == "usage=first" && more == "" {
-					return // in one piece there is no first
-				}
-				if !r.Estimated || r.Usage[3] < 15 || r.Usage[3] > 60 || r.Usage[0] == 0 {
-					t.Errorf("report %+v", r)
-				}
-				if shown := fmt.Sprintf(`"cost":%s`, r.Cost); !strings.Contains(s.text(), shown) || !strings.Contains(s.text(), fmt.Sprintf(`"completion_tokens":%d,`, r.Usage[3])) {
-					t.Errorf("%s is not shown: %s", shown, s.text())
-				}
-				b.settled(r.Cost)
-			})
-		}
-	}
-}
-
 // TestACallThatCostsMoreThanItsHoldExtendsIt lets a provider count more than was reserved, for accounts with credit for all of it, for a
 // part of it and for none.
 func TestACallThatCostsMoreThanItsHoldExtendsIt(t *testing.T) {
@@ -323,50 +218,6 @@ func TestACallThatCostsMoreThanItsHoldExtendsIt(t *testing.T) {
 	}
 }
 
-func TestAnEndlessAnswerIsEndedAtWhatWasPaidFor(t *testing.T) {
-	t.Parallel()
-	b := setup(t, startMoney)
-	b.fault("alpha", "endless")
-	r, s, err := b.generate(b.call("test/one", "say 10 words", `,"max_tokens":20`+withUsage))
-	must(t, err)
-	a := readStream(t, s.text())
-	if a.err != nil || a.finish != "length" || !a.done || a.usage == nil || a.usage.cost(t) != r.Cost || !r.Estimated || r.Usage[3] != 20 {
-		t.Errorf("finish %q, err %+v, report %+v", a.finish, a.err, r)
-	}
-	b.settled(r.Cost)
-	if up := b.finished(1); !up[0].ClientLeft {
-		t.Error("the upstream was not stopped")
-	}
-}
-
-func TestAStreamIsKeptOpenWhileItsUpstreamIsSilent(t *testing.T) {
-	t.Parallel()
-	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
-	b := setup(t, startMoney, quick)
-	b.fault("beta", "slow-first=110ms")
-	r, s, err := b.generate(b.call("test/patient", "count to 3", streamed))
-	must(t, err)
-	a := readStream(t, s.text())
-	if a.comments < 2 || !strings.HasPrefix(s.text(), ": keepalive\n\n") || a.finish != "stop" || !a.done || s.kind != "text/event-stream" {
-		t.Errorf("%q", s.text())
-	}
-	b.settled(r.Cost)
-}
-
-func TestAnErrorAfterAKeepAliveIsToldInTheStream(t *testing.T) {
-	t.Parallel()
-	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
-	b := build(t, startMoney, hastyWait, quick)
-	b.fault("alpha", "stall")
-	r, s, err := b.generate(b.call("test/one", "count to 3", streamed))
-	must(t, err)
-	a := readStream(t, s.text())
-	if a.comments == 0 || a.err == nil || a.err.Error.Code != "upstream_timeout" || a.err.Code != 504 || !a.done || r.Err == nil || r.Outcome != "timed_out" {
-		t.Errorf("%q, %+v", s.text(), r)
-	}
-	b.settled(0)
-}
-
 func TestFailoverStillWorksAfterAKeepAlive(t *testing.T) {
 	t.Parallel()
 	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
@@ -390,17 +241,4 @@ func TestAnAnswerInOnePieceHasNoKeepAlive(t *testing.T) {
 	if !strings.HasPrefix(s.text(), "{") || s.flushes != 1 {
 		t.Errorf("%q", s.text())
 	}
-}
-
-func TestAStreamInPlaceOfJSONIsReadToItsEnd(t *testing.T) {
-	t.Parallel()
-	b := setup(t, startMoney)
-	b.fault("alpha", "stream-instead-of-json")
-	r, s, err := b.generate(b.call("test/one", "count to 20", ""))
-	must(t, err)
-	if s.status != http.StatusOK || !strings.Contains(s.text(), `"object":"chat.completion"`) || !strings.Contains(s.text(), "18 19 20") ||
-		!strings.Contains(s.text(), `"finish_reason":"stop"`) || r.Streamed || r.Attempts != 1 {
-		t.Errorf("status %d, %s, report %+v", s.status, s.text(), r)
-	}
-	b.settled(r.Cost)
 }

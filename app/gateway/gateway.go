@@ -72,6 +72,8 @@ type Options struct {
 	Memory    *sse.Budget   // Memory bounds large frames and requests; 512 MiB when nil.
 	// ReadOn is how long the answer to a client that has left is read on, at providers that make all of it anyway; a minute when zero.
 	ReadOn time.Duration
+	// EndUserKey makes the ids of end users for providers from those of accounts and their users, which stay as they are when it is nil.
+	EndUserKey []byte
 	// Log gets what an operator must act on; nothing is logged when it is nil.
 	Log *slog.Logger
 	// Kept bounds the requests and answers that are kept so that another route can continue a cut stream; 64 MiB when nil.

@@ -3,13 +3,16 @@ package gateway_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/gateway"
+	"umg/app/idempotency"
 	"umg/app/llm"
 	"umg/app/ratelimit"
 	"umg/billing"
@@ -218,17 +221,16 @@ func TestALeaverOfTwoAttemptsPaysOnce(t *testing.T) {
 func TestAWholeAnswerThatItsClientLeftIsChargedAndKept(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
+	keys := idempotency.New(all.books, idempotency.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	eachPair(t, "", all, func(b *bench, client, upstream llm.Style) {
 		ctx, leave := context.WithCancel(b.t.Context())
 		defer leave()
 		call := b.styledCall(client, on(upstream), asked{prompt: "count to 9", bound: 300})
 		call.OnBodyReleased = leave
-		kept, closed := "", 0
-		call.StoreResponse = func(_ context.Context, answer []byte) error {
-			kept = string(answer)
-			return nil
-		}
-		call.OnSettled = func() { closed++ }
+		request := idempotency.Request{AccountID: apptest.NewAccount(b.t, b.db, time.Now), Key: "once", Operation: "a call", Body: call.Body, ResultID: call.ID}
+		claim, err := keys.Begin(b.t.Context(), request)
+		must(b.t, err)
+		call.Idempotent = keys.NewResponse(claim)
 		s := &sink{}
 		r, err := b.gateway.Generate(ctx, call, s)
 		if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Reason != billing.ReasonClientLeftAtEnd || r.Usage[3] != 9 || r.Estimated || s.status != 0 {
@@ -236,8 +238,10 @@ func TestAWholeAnswerThatItsClientLeftIsChargedAndKept(t *testing.T) {
 		}
 		b.settled(r.Cost)
 		t, _ := b.t.(*testing.T)
-		if h := body(t, client, kept); closed != 1 || h.cost != r.Cost || r.Cost == 0 {
-			b.t.Errorf("kept %d times at %s: %s", closed, h.cost, kept)
+		again, err := keys.Begin(b.t.Context(), request)
+		must(b.t, err) // A key whose request still runs is a conflict.
+		if h := body(t, client, string(again.Answer.Body)); h.cost != r.Cost || r.Cost == 0 {
+			b.t.Errorf("kept at %s: %s", h.cost, again.Answer.Body)
 		}
 	})
 }

@@ -89,7 +89,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*R
 	err = p.settle(ctx, err) // After this step the charge is durable, before the last byte is sent.
 	p.trace.settled = g.o.Now().Sub(ended)
 	defer failpoint.At(failpoint.C9)
-	return p.finish(err)
+	return p.finish(ctx, err)
 }
 
 // close releases the memory and the connections of the call.

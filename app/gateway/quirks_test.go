@@ -165,20 +165,28 @@ var clientNames = map[llm.Style]map[string]string{
 type quirkRow struct {
 	gone, bound, seed, choice string
 	keepsDeveloper            bool
+	// effort returns the member that takes the place of reasoning_effort.
+	effort func(word any) (name string, value any)
 }
+
+func effortObject(word any) (string, any) { return "reasoning", members{"effort": word} }
+
+func thinkingOn(any) (string, any) { return "thinking", members{"type": "enabled"} }
 
 var quirkRows = map[string]quirkRow{
 	"openai":     {gone: "temperature top_p logprobs top_logprobs", bound: "max_completion_tokens", keepsDeveloper: true},
 	"mistral":    {gone: "logprobs top_logprobs logit_bias user metadata verbosity stream_options", bound: "max_tokens", seed: "random_seed", choice: "any"},
+	"azure":      {gone: "temperature top_p logprobs top_logprobs", keepsDeveloper: true},
 	"ollama":     {gone: "parallel_tool_calls", bound: "max_tokens"},
 	"xai":        {gone: "stop presence_penalty frequency_penalty"},
 	"cerebras":   {gone: "frequency_penalty presence_penalty logit_bias parallel_tool_calls"},
-	"deepseek":   {gone: "seed", bound: "max_tokens"},
-	"moonshot":   {gone: "seed", bound: "max_tokens"},
+	"deepseek":   {gone: "seed", bound: "max_tokens", effort: thinkingOn},
+	"moonshot":   {gone: "seed", bound: "max_tokens", effort: thinkingOn},
+	"openrouter": {keepsDeveloper: true, effort: effortObject},
 	"perplexity": {gone: "stop seed", bound: "max_tokens"},
 	"together":   {bound: "max_tokens"},
-	"dashscope":  {bound: "max_tokens"},
-	"groq":       {}, "fireworks": {}, "huggingface": {}, "minimax": {}, "vllm": {}, "zai": {},
+	"dashscope":  {bound: "max_tokens", effort: func(any) (string, any) { return "enable_thinking", true }},
+	"groq":       {}, "fireworks": {}, "huggingface": {}, "minimax": {}, "vllm": {}, "zai": {effort: thinkingOn},
 }
 
 // expected returns the request and the header for a provider with quirks, from those for a provider without.
@@ -209,6 +217,11 @@ func (q *quirkRow) expected(style llm.Style, plain members, listed string) (memb
 	}
 	if want["tool_choice"] == "required" && q.choice != "" {
 		want["tool_choice"] = q.choice
+	}
+	if word := want["reasoning_effort"]; word != nil && q.effort != nil {
+		name, value := q.effort(word)
+		delete(want, "reasoning_effort")
+		want[name] = value
 	}
 	if !q.keepsDeveloper && style == llm.Chat {
 		want["messages"] = []any{members{"role": "system", "content": "d"}, members{"role": "user", "content": "x"}}

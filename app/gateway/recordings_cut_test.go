@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"umg/app/llm"
@@ -43,43 +43,25 @@ func (b *replayBench) newRecordedStream(r *recordings.Recording) (s recordedStre
 	return s, true
 }
 
-// cutBenches is how many benches cut streams at a time. A call mostly waits for its ledger.
-const cutBenches = 4
-
 // cutAll cuts all recorded streams with a function that counts its cuts, and describes those that end otherwise than expected.
 func cutAll(t *testing.T, file string, cut func(b *replayBench, s *recordedStream) (cuts int, odd []string)) {
 	t.Helper()
-	var (
-		mu            sync.Mutex
-		rows          []string
-		streams, cuts int
-		work          sync.WaitGroup
-		all           = allRecordings(t)
-		queue         = make(chan *recordings.Recording, len(all))
-	)
-	for i := range all {
-		queue <- &all[i]
-	}
-	close(queue)
-	for range cutBenches {
-		b := setupRecordings(t)
-		work.Go(func() {
-			for r := range queue {
-				if s, isStream := b.newRecordedStream(r); isStream {
-					n, odd := cut(b, &s)
-					mu.Lock()
-					streams, cuts, rows = streams+1, cuts+n, append(rows, odd...)
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	work.Wait()
+	var streams, cuts atomic.Int64
+	rows := eachRecording(t, allRecordings(t), func(b *replayBench, r *recordings.Recording) []string {
+		s, isStream := b.newRecordedStream(r)
+		if !isStream {
+			return nil
+		}
+		n, odd := cut(b, &s)
+		streams.Add(1)
+		cuts.Add(int64(n))
+		return odd
+	})
 	slices.Sort(rows)
 	compareTable(t, file, cutsHead, rows)
-	t.Logf("%d cuts of %d streams, %d of them odd", cuts, streams, len(rows))
-	if streams < 80 {
-		t.Errorf("only %d streams", streams)
+	t.Logf("%d cuts of %d streams, %d of them odd", cuts.Load(), streams.Load(), len(rows))
+	if streams.Load() < 80 {
+		t.Errorf("only %d streams", streams.Load())
 	}
 }
 

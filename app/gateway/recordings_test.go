@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,6 +179,30 @@ func (b *replayBench) plainRequest(style llm.Style, r *recordings.Recording) []b
 	return b.styledCall(style, recordedModel(r), asked{prompt: "Say hello.", stream: r.Streamed, thinks: style == llm.Native}).Body
 }
 
+// recordingBenches is how many benches replay recordings at a time. A call mostly waits for its ledger.
+const recordingBenches = 4
+
+// eachRecording describes every recording, on several benches at a time, and returns the rows in the order of the recordings.
+func eachRecording(t *testing.T, all []recordings.Recording, describe func(b *replayBench, r *recordings.Recording) []string) []string {
+	t.Helper()
+	rows, queue := make([][]string, len(all)), make(chan int, len(all))
+	for i := range all {
+		queue <- i
+	}
+	close(queue)
+	var work sync.WaitGroup
+	for range recordingBenches {
+		b := setupRecordings(t)
+		work.Go(func() {
+			for i := range queue {
+				rows[i] = describe(b, &all[i])
+			}
+		})
+	}
+	work.Wait()
+	return slices.Concat(rows...)
+}
+
 // compareTable compares a table with its file, or writes it.
 func compareTable(t *testing.T, name, head string, rows []string) {
 	t.Helper()
@@ -215,12 +241,12 @@ const answersHead = `# What the gateway makes of each recorded answer, in the st
 // TestRecordingsAreReadAsTheTableSays replays each recording in its own style.
 func TestRecordingsAreReadAsTheTableSays(t *testing.T) {
 	t.Parallel()
-	b := setupRecordings(t)
-	rows, perWire := []string{}, map[recordings.Wire]int{}
-	for _, r := range allRecordings(t) {
+	perWire := map[recordings.Wire]int{}
+	spoken := allRecordings(t)
+	for _, r := range spoken {
 		perWire[r.Wire]++
-		rows = append(rows, b.answerRow(&r))
 	}
+	rows := eachRecording(t, spoken, func(b *replayBench, r *recordings.Recording) []string { return []string{b.answerRow(r)} })
 	compareTable(t, "answers.txt", answersHead, rows)
 	all, err := recordings.All()
 	must(t, err)
@@ -315,36 +341,41 @@ var nextSteps = map[errorclass.Meaning]string{
 // TestRecordingsOfErrors compares with a table how each recording with an error is classified.
 func TestRecordingsOfErrors(t *testing.T) {
 	t.Parallel()
-	b := setupRecordings(t)
 	all, err := recordings.All()
 	must(t, err)
-	rows, spoken, others := []string{}, 0, 0
-	for _, r := range all {
+	var spoken, others atomic.Int64
+	rows := eachRecording(t, all, func(b *replayBench, r *recordings.Recording) []string {
 		var got replayed
 		inBand := false
 		switch {
 		case r.Wire.Spoken():
 			message := readAnswer(llm.Style(r.Wire), r.IsEventStream(), string(r.Body)).failed
-			got, inBand = b.replayRecorded(&r), r.Status == http.StatusOK
+			got, inBand = b.replayRecorded(r), r.Status == http.StatusOK
 			if inBand && message == "" && got.Fault == "" {
-				continue
+				return nil
 			}
-			spoken++
+			spoken.Add(1)
 		case r.Status >= http.StatusMultipleChoices:
-			other := recordings.Recording{Provider: otherProvider(&r), Wire: recordings.Chat}
-			got = b.replay(&r, llm.Chat, b.plainRequest(llm.Chat, &other))
-			others++
+			other := recordings.Recording{Provider: otherProvider(r), Wire: recordings.Chat}
+			got = b.replay(r, llm.Chat, b.plainRequest(llm.Chat, &other))
+			others.Add(1)
 		default:
-			continue
+			return nil
 		}
 		if got.Cost > 0 && !inBand {
 			t.Errorf("%s: an error costs %s", r.File, got.Cost)
 		}
-		rows = append(rows, errorRow(&r, got))
-	}
+		if n := len(got.Tries); n > 0 && got.Err != nil {
+			blames := got.Err.Kind == app.Upstream && got.Err.Status != 0
+			if mayBlame := nextSteps[got.Tries[n-1].Meaning] == "client" || got.Tries[n-1].Meaning == errorclass.TooLong; blames && !mayBlame {
+				t.Errorf("%s: the error blames the request: %v", r.File, got.Err)
+			}
+		}
+		return []string{errorRow(r, got)}
+	})
 	compareTable(t, "errors.txt", errorsHead, rows)
-	if spoken < 38 || others < 9 {
-		t.Errorf("only %d and %d errors", spoken, others)
+	if spoken.Load() < 38 || others.Load() < 9 {
+		t.Errorf("only %d and %d errors", spoken.Load(), others.Load())
 	}
 }
 

@@ -19,24 +19,23 @@ const translatedHead = `# Recorded answers that are not the same to clients of a
 // TestRecordingsAreTheSameInOtherStyles translates each recorded answer for clients of the three other styles.
 func TestRecordingsAreTheSameInOtherStyles(t *testing.T) {
 	t.Parallel()
-	b := setupRecordings(t)
-	rows, count := []string{}, 0
-	for _, r := range allRecordings(t) {
+	all := allRecordings(t)
+	rows := eachRecording(t, all, func(b *replayBench, r *recordings.Recording) (rows []string) {
 		style := llm.Style(r.Wire)
-		own := b.replay(&r, style, b.plainRequest(style, &r))
+		own := b.replay(r, style, b.plainRequest(style, r))
 		for _, other := range llm.Styles() {
 			if other == style {
 				continue
 			}
-			count++
-			got := b.replay(&r, other, b.plainRequest(other, &r))
-			if differs := b.differences(&r, own, got, other); len(differs) > 0 {
+			got := b.replay(r, other, b.plainRequest(other, r))
+			if differs := b.differences(r, own, got, other); len(differs) > 0 {
 				rows = append(rows, fmt.Sprintf("%s | %s | %s", r.File, other, strings.Join(differs, "; ")))
 			}
 		}
-	}
+		return rows
+	})
 	compareTable(t, "translated.txt", translatedHead, rows)
-	t.Logf("%d translations, %d of them differ", count, len(rows))
+	t.Logf("%d translations, %d of them differ", 3*len(all), len(rows))
 }
 
 // differences lists what a client of another style has otherwise than one of the style of the answer.

@@ -84,17 +84,16 @@ func (p *pipeline) clientGone(ctx context.Context, ended error) error {
 
 const outcomeLeft = "client_left"
 
-// storeResponse passes a whole answer to the caller's StoreResponse, which stores it for a repetition, before its charge is
-// durable. A crash between the two leaves an answer that costs nothing, never a charge whose answer is lost. When the answer
-// cannot be stored, the call ends uncharged. A client that left before the whole answer was sent pays for it and gets it when
-// it repeats the call.
+// storeResponse stores a whole answer for a repetition under the Idempotency-Key of the call, before its charge is durable. A crash
+// between the two leaves an answer that costs nothing, never a charge whose answer is lost. When the answer cannot be stored, the call
+// ends uncharged. A client that left before the whole answer was sent pays for it and gets it when it repeats the call.
 func (p *pipeline) storeResponse(ctx context.Context, ended error) error {
 	o := &p.outcome
 	wholeForLeft := o.rule.Reason == billing.ReasonClientLeftAtEnd || o.rule.Reason == billing.ReasonClientLeftContinued
-	if p.request.StoreResponse == nil || p.attempt == nil || p.attempt.body == nil || ended != nil && !wholeForLeft {
+	if p.request.Idempotent == nil || p.attempt == nil || p.attempt.body == nil || ended != nil && !wholeForLeft {
 		return ended
 	}
-	err := p.request.StoreResponse(ctx, p.attempt.body.Append(nil, p.clientCharge()))
+	err := p.request.Idempotent.Store(ctx, p.attempt.body.Append(nil, p.clientCharge()))
 	if err != nil {
 		o.rule = billing.RuleOf(billing.ReasonUnrecorded)
 		o.charge = p.charge(o.rule, p.stats())
@@ -130,9 +129,9 @@ func (p *pipeline) settleAfterPanic(ctx context.Context) {
 }
 
 // finish sends the end of the answer or its error. It returns an error only when nothing was sent.
-func (p *pipeline) finish(ended error) (*Report, error) {
-	if p.request.OnSettled != nil && (ended == nil || p.outcome.responseStored) {
-		p.request.OnSettled()
+func (p *pipeline) finish(ctx context.Context, ended error) (*Report, error) {
+	if ended == nil || p.outcome.responseStored {
+		p.request.Idempotent.Finish(ctx)
 	}
 	if ended != nil {
 		e := errorOf(ended)

@@ -84,13 +84,16 @@ func TestACallThatIsEndedOnOurSide(t *testing.T) {
 			return nil
 		}}
 		if spec == "stall" {
+			h, waits := waiting(func(http.ResponseWriter) {})
+			b.answerWith(h)
 			go func() {
-				b.control(http.MethodGet, "waiting?at_least=1&timeout=5s", nil)
+				<-waits
 				end(closing)
 			}()
 		}
 		r, _ := b.gateway.Generate(ctx, b.call("test/one", "count to 60", streamed), s)
 		end(nil)
+		b.answerWith(b.sim)
 		if u := b.record(); r.Reason != reason || billing.Reason(u.Reason) != reason || u.ErrorCode != "shutting_down" || (u.Cost > 0) != (reason == billing.ReasonStopped) {
 			t.Errorf("%s: record %+v", spec, u)
 		}

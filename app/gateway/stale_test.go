@@ -81,10 +81,7 @@ func TestStaleConnectionsAreNoFailuresOfTheirProvider(t *testing.T) {
 func TestEveryStyleKeepsTheStatusOfAnErrorWhoseBodyNeverEnds(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-		if client != upstream {
-			return // a translation has no part in it
-		}
+	eachStyleBothForms(t, 0, all, func(b *bench, client, upstream llm.Style, stream bool) { // a translation has no part in it
 		b.answerWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.Header().Set("Content-Type", "application/json")

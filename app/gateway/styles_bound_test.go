@@ -37,7 +37,13 @@ func TestEveryWayBoundsTheUpstreamByTheBalance(t *testing.T) {
 		{prompt: "count to 4000"}, {prompt: "count to 4000", bound: 4000}, {prompt: "count to 4000", bound: 4000, thinks: true},
 	} {
 		t.Run(fmt.Sprintf("bound %d, thinks %t", a.bound, a.thinks), func(t *testing.T) {
-			eachWayOfCase(t, i == 0, all, func(b *bench, client, upstream llm.Style, stream bool) {
+			each := eachWay
+			if i > 0 {
+				each = func(t *testing.T, all *bench, test func(b *bench, client, upstream llm.Style, stream bool)) {
+					eachStyleBothForms(t, i, all, test)
+				}
+			}
+			each(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
 				b.open(poor)
 				a.stream = stream
 				r, s, err := b.generate(b.styledCall(client, on(upstream), a))

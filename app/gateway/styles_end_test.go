@@ -15,7 +15,7 @@ func TestEveryWayEndsAnAnswerWhoseLastMarkIsMissingSoon(t *testing.T) {
 	all := setup(t, startMoney, func(o *gateway.Options) { o.Silence = 20 * time.Millisecond })
 	for i, spec := range []string{"no-end", "no-end;keep-open", "no-end;keep-open;usage=none"} {
 		t.Run(spec, func(t *testing.T) {
-			eachPairOfCase(t, " stream", i == 0, all, func(b *bench, client, upstream llm.Style) {
+			eachStyle(t, " stream", i, all, func(b *bench, client, upstream llm.Style) {
 				if upstream == llm.Responses { // the mark of this style says that the answer is whole
 					return
 				}
@@ -41,7 +41,7 @@ func TestEveryWayEndsAnAnswerWhoseLastMarkIsMissingSoon(t *testing.T) {
 func TestEveryWayChargesABrokenStreamWithTheInputThatWasCounted(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachStream(t, all, func(b *bench, client, upstream llm.Style) {
+	eachStyle(t, " stream", 1, all, func(b *bench, client, upstream llm.Style) {
 		if upstream == llm.Chat || upstream == llm.Responses { // these styles count at their end
 			return
 		}

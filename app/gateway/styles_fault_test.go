@@ -29,24 +29,29 @@ func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 		// The styles have come to different words by this frame: 6 short words are estimated as 3 tokens by their length.
 		{"malformed-at=13;cut-after=16t", app.Upstream, "cut", 3},
 		{"usage=every;cut-after=10t", app.Upstream, "cut", 8},
+		{"malformed-at=13", app.Upstream, "cut", 3},
 	} {
 		t.Run(want.spec, func(t *testing.T) {
 			all := patient
 			if want.outcome == "timed_out" {
 				all = hasty
 			}
-			eachPairOfCase(t, " stream", i == 0, all, func(b *bench, client, upstream llm.Style) {
+			eachStyle(t, " stream", i, all, func(b *bench, client, upstream llm.Style) {
 				b.fault("alpha", want.spec)
-				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 50", stream: true}))
+				c := b.styledCall(client, on(upstream), asked{prompt: "count to 50", stream: true})
+				r, s, err := b.generate(c)
 				must(b.t, err)
 				h := b.listenTo(s, client, true)
-				if h.err == nil || !h.told || h.cost != r.Cost || r.Err == nil || r.Err.Kind != want.kind || str(at(h.err, "message")) != r.Err.Message {
+				codes := map[app.Kind]string{app.Upstream: "upstream_error", app.Timeout: "upstream_timeout", app.Exhausted: "rate_limit_exceeded"}
+				if h.err == nil || !h.told || h.cost != r.Cost || r.Err == nil || r.Err.Kind != want.kind || r.Err.Code != codes[want.kind] ||
+					str(at(h.err, "message")) != r.Err.Message || (client == llm.Chat || client == llm.Messages) && !strings.Contains(s.text(), c.ID) {
 					b.t.Errorf("error %v, report %+v", h.err, r)
 				}
 				if !r.Estimated || r.Outcome != want.outcome || r.Usage[0] == 0 || r.Usage[3] < want.least || r.Usage[3] > 12 || !strings.HasPrefix(h.text, "1 2 3 4 5 6") {
 					b.t.Errorf("report %+v for %q", r, h.text)
 				}
-				if u := b.record(); u.Outcome != want.outcome || !u.Estimated || u.ErrorCode != r.Err.Code || u.Attempts != 1 {
+				if u := b.record(); u.Outcome != want.outcome || !u.Estimated || u.ErrorCode != r.Err.Code || u.Attempts != 1 ||
+					r.Cost != app.Amount(priced(llm.Usage{Input: r.Usage[0], Output: r.Usage[3]})) || len(b.finished(1)) != 1 {
 					b.t.Errorf("record %+v", u)
 				}
 				b.settled(r.Cost)
@@ -59,11 +64,11 @@ func TestEveryWayEndsOddStreamsWell(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
 	for i, spec := range []string{
-		"json-instead-of-stream", "frames=crlf", "frames=cr", "frames=bom", "frames=comments", "frames=multiline", "frames=unknown",
-		"frames=split", "ok-then-extra", "pace=1ms", "close-idle",
+		"json-instead-of-stream", "frames=crlf,bom,comments,multiline,unknown,split", "frames=cr", "ok-then-extra", "keep-open", "pace=1ms",
+		"slow-first=20ms", "close-idle",
 	} {
 		t.Run(spec, func(t *testing.T) {
-			eachPairOfCase(t, " stream", i == 0, all, func(b *bench, client, upstream llm.Style) {
+			eachStyle(t, " stream", i, all, func(b *bench, client, upstream llm.Style) {
 				b.fault("alpha", spec)
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 20", stream: true}))
 				must(b.t, err)
@@ -80,7 +85,7 @@ func TestEveryWayEndsOddStreamsWell(t *testing.T) {
 func TestEveryWayReadsAStreamInPlaceOfJSON(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachPair(t, " json", all, func(b *bench, client, upstream llm.Style) {
+	eachStyle(t, " json", 1, all, func(b *bench, client, upstream llm.Style) {
 		b.fault("alpha", "stream-instead-of-json")
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 20"}))
 		must(b.t, err)
@@ -116,7 +121,7 @@ func TestEveryWayEndsAnEndlessAnswerAtWhatWasPaidFor(t *testing.T) {
 func TestEveryWayEndsAnAnswerAtItsLength(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+	eachStyleBothForms(t, 1, all, func(b *bench, client, upstream llm.Style, stream bool) {
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 100", stream: stream, bound: 20}))
 		must(b.t, err)
 		h := b.listenTo(s, client, stream)
@@ -135,7 +140,7 @@ func TestEveryWayChargesARefusalOnce(t *testing.T) {
 	all := setup(t, startMoney)
 	for i, prompt := range []string{"refuse: this", "block: this"} {
 		t.Run(prompt, func(t *testing.T) {
-			eachWayOfCase(t, i == 0, all, func(b *bench, client, upstream llm.Style, stream bool) {
+			eachStyleBothForms(t, i, all, func(b *bench, client, upstream llm.Style, stream bool) {
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: prompt, stream: stream}))
 				must(b.t, err)
 				h := b.listenTo(s, client, stream)
@@ -152,7 +157,7 @@ func TestEveryWayKeepsASilentStreamOpen(t *testing.T) {
 	t.Parallel()
 	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
 	patient, hasty := setup(t, startMoney, quick), build(t, startMoney, hastyWait, quick)
-	eachPair(t, " slow", patient, func(b *bench, client, upstream llm.Style) {
+	eachStyle(t, " slow", 1, patient, func(b *bench, client, upstream llm.Style) {
 		b.fault("alpha", "slow-first=110ms")
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 3", stream: true}))
 		must(b.t, err)
@@ -162,7 +167,7 @@ func TestEveryWayKeepsASilentStreamOpen(t *testing.T) {
 		}
 		b.settled(r.Cost)
 	})
-	eachPairOfCase(t, " stalled", false, hasty, func(b *bench, client, upstream llm.Style) {
+	eachStyle(t, " stalled", 0, hasty, func(b *bench, client, upstream llm.Style) {
 		b.fault("alpha", "stall")
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 3", stream: true}))
 		must(b.t, err)
@@ -182,7 +187,7 @@ func TestEveryWayChargesAClientThatLeavesWithWhatCame(t *testing.T) {
 		{prompt: "narrate, then call get_weather for city=" + strings.Repeat("Rome-and-", 60), stream: true, tool: true},
 	} {
 		t.Run(a.prompt[:8], func(t *testing.T) {
-			eachPairOfCase(t, " stream", i == 0, all, func(b *bench, client, upstream llm.Style) {
+			eachStyle(t, " stream", i, all, func(b *bench, client, upstream llm.Style) {
 				b.fault("alpha", "pace=3ms")
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
@@ -214,7 +219,7 @@ func TestEveryWayChargesNothingBeforeTheFirstByte(t *testing.T) {
 	all := setup(t, startMoney)
 	for i, spec := range []string{"status=500", "reset", "html", "empty", "truncated-json", "error-in-200", "cut-after=0", "usage=none;cut-after=0"} {
 		t.Run(spec, func(t *testing.T) {
-			eachWayOfCase(t, i == 0, all, func(b *bench, client, upstream llm.Style, stream bool) {
+			eachStyleBothForms(t, i, all, func(b *bench, client, upstream llm.Style, stream bool) {
 				b.fault("alpha", spec)
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 3", stream: stream}))
 				if err == nil || s.status != 0 || r.Cost != 0 || r.Outcome != "failed" {

@@ -41,7 +41,7 @@ func TestEveryWayReplacesUsageThatCannotBeTrue(t *testing.T) {
 	all := setup(t, startMoney)
 	for i, spec := range []string{"none", "negative", "huge", "string", "float", "first", "1000000", "0"} {
 		t.Run(spec, func(t *testing.T) {
-			eachWayOfCase(t, i == 0, all, func(b *bench, client, upstream llm.Style, stream bool) {
+			eachStyleBothForms(t, i, all, func(b *bench, client, upstream llm.Style, stream bool) {
 				if spec == "first" && !stream {
 					return // in one piece there is no first
 				}
@@ -66,7 +66,7 @@ func TestEveryWayCountsUsageOnceHoweverOftenItIsSaid(t *testing.T) {
 	all := setup(t, startMoney)
 	for i, spec := range []string{"twice", "every"} {
 		t.Run(spec, func(t *testing.T) {
-			eachWayOfCase(t, i == 0, all, func(b *bench, client, upstream llm.Style, stream bool) {
+			eachStyleBothForms(t, i, all, func(b *bench, client, upstream llm.Style, stream bool) {
 				b.fault("alpha", "usage="+spec)
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 30", stream: stream}))
 				must(b.t, err)

@@ -229,7 +229,8 @@ func (l *listener) end() {
 
 // eachWay runs a test for every style of the client, every style of the upstream, in one piece and streamed.
 func eachWay(t *testing.T, all *bench, test func(b *bench, client, upstream llm.Style, stream bool)) {
-	eachWayOfCase(t, true, all, test)
+	eachPair(t, " json", all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, false) })
+	eachPair(t, " stream", all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, true) })
 }
 
 // eachStream is eachWay for streams alone.
@@ -238,26 +239,25 @@ func eachStream(t *testing.T, all *bench, test func(b *bench, client, upstream l
 }
 
 func eachPair(t *testing.T, kind string, all *bench, test func(b *bench, client, upstream llm.Style)) {
-	eachPairOfCase(t, kind, true, all, test)
+	for turn := range llm.Styles() {
+		eachStyle(t, kind, turn, all, test)
+	}
 }
 
-// eachWayOfCase runs a case of a table in the pairs of eachPairOfCase, in one piece and streamed.
-func eachWayOfCase(t *testing.T, first bool, all *bench, test func(b *bench, client, upstream llm.Style, stream bool)) {
-	eachPairOfCase(t, " json", first, all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, false) })
-	eachPairOfCase(t, " stream", first, all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, true) })
+// eachStyleBothForms is eachStyle in one piece and streamed.
+func eachStyleBothForms(t *testing.T, turn int, all *bench, test func(b *bench, client, upstream llm.Style, stream bool)) {
+	eachStyle(t, " json", turn, all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, false) })
+	eachStyle(t, " stream", turn, all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, true) })
 }
 
-// eachPairOfCase runs the first case of a table in every pair of styles. Each other case runs in eight pairs: every style passed
-// through, and four translations in which every style is once that of the client and once that of the upstream. How a style is read and
-// written does not depend on the other one, and app/dialect tests it in depth.
-func eachPairOfCase(t *testing.T, kind string, first bool, all *bench, test func(b *bench, client, upstream llm.Style)) {
+// eachStyle runs a behavior once for every style of the client and of the upstream: in four pairs, which the turn chooses. A turn of zero
+// passes the style through. app/dialect has what requests, answers and streams look like in every pair.
+func eachStyle(t *testing.T, kind string, turn int, all *bench, test func(b *bench, client, upstream llm.Style)) {
+	t.Helper()
 	styles := llm.Styles()
 	for i, client := range styles {
-		for j, upstream := range styles {
-			if first || j == i || j == (i+1)%len(styles) {
-				t.Run(string(client)+" on "+string(upstream)+kind, func(t *testing.T) { test(all.fresh(t), client, upstream) })
-			}
-		}
+		upstream := styles[(i+turn)%len(styles)]
+		t.Run(string(client)+" on "+string(upstream)+kind, func(t *testing.T) { test(all.fresh(t), client, upstream) })
 	}
 }
 

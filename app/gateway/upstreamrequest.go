@@ -79,7 +79,7 @@ func (b *requestBuilder) rewrite(x *translate.Exchange, rules *quirk.Rules) erro
 // the request.
 func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*translate.Exchange, []string, error) {
 	c := b.call
-	if route.Style == c.request.Style {
+	if route.Style == c.request.Style && !b.mustFetchImages(route) {
 		client, err := b.requestFor(route.Extras)
 		if err != nil {
 			return nil, nil, err
@@ -97,6 +97,12 @@ func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*trans
 	}
 	x, err := b.translation(route, client, outputMax)
 	return x, client.dropped, err
+}
+
+// mustFetchImages reports whether a request of the route's style has images by address that the provider does not fetch. Such a request is
+// translated to its own style with their data.
+func (b *requestBuilder) mustFetchImages(route *catalog.Route) bool {
+	return route.Quirks != nil && route.Quirks.TakesImagesAsData() && dialect.HasImageAddress(b.call.request.Body)
 }
 
 // translation is the exchange with a route whose requests are translated.

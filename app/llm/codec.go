@@ -72,6 +72,9 @@ var (
 type UpstreamError struct {
 	// Body is its JSON as it came. The caller decides what of it a client may see.
 	Body []byte
+	// Usage is that of the part of the answer before the error, when it is Reported with the error.
+	Usage    Usage
+	Reported bool
 }
 
 // FailedError means that an answer ended for a reason that is a failure.

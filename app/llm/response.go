@@ -33,6 +33,8 @@ type ResponseOptions struct {
 	Request *Request
 	// UsageReader reads the usage of the provider; nil for the reader of the provider's style.
 	UsageReader UsageReader
+	// ThinkText means that a text of the provider may begin with reasoning between the marks <think> and </think>.
+	ThinkText bool
 }
 
 // Charge is the usage and the cost of an answer, as the client reads them.

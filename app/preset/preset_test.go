@@ -202,6 +202,9 @@ func guideTable() string {
 				}
 				parts = append(parts, part)
 			}
+			if len(parts) == 0 {
+				parts = []string{"none"}
+			}
 			credentials = append(credentials, strings.Join(parts, " : "))
 		}
 		rows = append(rows, strings.Join([]string{

@@ -23,15 +23,17 @@ var (
 	framings   = []string{"", framingSSE, "eventstream", "ndjson", "json_array"}
 	modelForms = []string{"", modelSegments, modelEscaped}
 	// styles are those of calls about text. The last ones are those of providers alone.
-	styles       = append(llm.Styles(), "converse", "cohere")
-	cancels      = []string{"", "stops", "continues", "unknown"}
-	authKinds    = []string{"bearer", "header", "query", "none", "sigv4", "google", "entra", "jwt"}
-	limitNames   = []string{"requests", "tokens"}
-	idForm       = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
-	fieldForm    = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
-	variableForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
-	headerForm   = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
-	memberForm   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+	styles    = append(llm.Styles(), "converse", "cohere")
+	cancels   = []string{"", "stops", "continues", "unknown"}
+	authKinds = []string{"bearer", "header", "query", "none", "sigv4", "google", "google_metadata", "entra", "jwt"}
+	// kindsWithoutCredential are the kinds of auth that have no credential.
+	kindsWithoutCredential = []string{"none", "google_metadata"}
+	limitNames             = []string{"requests", "tokens"}
+	idForm                 = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+	fieldForm              = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
+	variableForm           = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+	headerForm             = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+	memberForm             = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 )
 
 // schemaCheck collects what is wrong with a preset.
@@ -182,7 +184,7 @@ func (c *schemaCheck) auth(at string, a *Auth) {
 			c.addf("%s.when: %s is not an option of a field", at, value)
 		}
 	}
-	if (a.Kind == "none") != (len(a.Credential) == 0) {
+	if slices.Contains(kindsWithoutCredential, a.Kind) != (len(a.Credential) == 0) {
 		c.addf("%s.credential does not fit to the kind", at)
 	}
 	for _, id := range a.Credential {

@@ -55,6 +55,9 @@ func (c *Client) newAccess(p *catalog.Provider, auth catalog.Auth, secret catalo
 func (c *Client) source(p *catalog.Provider, auth catalog.Auth, secret catalog.Secret) (credential.Source, error) {
 	// Requests for tokens are rare, so they keep no connections.
 	key := sourceKey{p.ID, auth, secret, transportKey{connect: p.Timeouts.Connect, proxy: p.Proxy, single: true}}
+	if auth.Kind == catalog.AuthGoogleMetadata {
+		key.transport.proxy = "" // Only the machine itself reaches its metadata server.
+	}
 	if s := c.sources[key]; s != nil {
 		return s, nil
 	}
@@ -169,7 +172,9 @@ func faultOfCredential(ctx context.Context, err error) *Fault {
 	failed, ok := errors.AsType[*credential.TokenError](err)
 	switch {
 	case ok && failed.Refused:
-		return NewFault(ClassCredential, err)
+		f := NewFault(ClassCredential, err)
+		f.Advice = failed.Error()
+		return f
 	case ok && failed.Cause == nil:
 		return NewFault(ClassServer, err)
 	case ok && errors.Is(failed.Cause, context.DeadlineExceeded):

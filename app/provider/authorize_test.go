@@ -261,6 +261,29 @@ func TestRequestsForTokensUseTheProxyOfTheProvider(t *testing.T) {
 	}
 }
 
+// TestTheMetadataServerIsAskedWithoutAProxy has a provider behind a proxy, and a metadata server that only the machine reaches.
+func TestTheMetadataServerIsAskedWithoutAProxy(t *testing.T) {
+	t.Parallel()
+	p := &proxy{}
+	via := httptest.NewServer(p)
+	t.Cleanup(via.Close)
+	var asked atomic.Int64
+	machine := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		fmt.Fprint(w, `{"access_token":"of-the-machine","expires_in":3599,"token_type":"Bearer"}`)
+	})
+	c, r := client(t, provider.Options{}), userRoute(t, "http://127.0.0.1:9", "")
+	r.Provider.Proxy = strings.Replace(via.URL, "http://", "http://user:pass@", 1)
+	r.Provider.Auth = catalog.Auth{Kind: catalog.AuthGoogleMetadata, Scope: "s", Authority: machine.URL}
+	r.Provider.Credentials = []catalog.Secret{{}}
+	_, f := send(t, c, r, false)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if asked.Load() != 1 || len(p.asked) != 1 || !strings.HasPrefix(p.asked[0], "POST http://127.0.0.1:9/") {
+		t.Errorf("the metadata server was asked %d times, the proxy %q: %v", asked.Load(), p.asked, f)
+	}
+}
+
 func TestFailuresOfTokensAreThoseOfTheProvider(t *testing.T) {
 	t.Parallel()
 	var status atomic.Int64

@@ -77,6 +77,8 @@ type Fault struct {
 	Sent bool
 	// Meaning is what the upstream's error means. It is empty when the upstream did not answer with an error.
 	Meaning errorclass.Meaning
+	// Advice is a sentence for the log that says what is wrong with the credential. It may be empty.
+	Advice string
 }
 
 // Error is the operator's view.

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"umg/app"
+	"umg/app/provider/credential"
 	"umg/app/provider/errorclass"
 )
 
@@ -50,6 +51,8 @@ func (t *target) fault(status int, header http.Header, reported *errorclass.Repo
 	f := NewFault(class, cause)
 	f.Status, f.Meaning = status, verdict.Meaning
 	switch verdict.Meaning {
+	case errorclass.Key:
+		f.Advice = t.adviceOnKey(verdict.Cause, header)
 	case errorclass.Route: // The client cannot change the route. Its error does not have the upstream's status.
 		f.Retry = Elsewhere
 		if t.ownPaths { // The error is about a task, a file or an asset, and the caller knows what it means.
@@ -67,11 +70,23 @@ func (t *target) fault(status int, header http.Header, reported *errorclass.Repo
 		}
 	case errorclass.Overloaded, errorclass.Server:
 		f.After = verdict.Wait(header, reported, t.now(), retryAfterMax)
-		if verdict.Meaning == errorclass.Overloaded {
-			f.Err.RetryAfter = f.After
-		}
+		f.Err.RetryAfter = f.After
 	}
 	return f
+}
+
+const adviceOnSession = "the session of the credential has ended, and the provider needs a new credential"
+
+// adviceOnKey returns what the operator can do about a refused credential. The time of the answer counts only for credentials that the
+// gateway dates: signatures and tokens.
+func (t *target) adviceOnKey(cause errorclass.Cause, header http.Header) string {
+	switch {
+	case cause == errorclass.SessionEnded:
+		return adviceOnSession
+	case t.access.source != nil:
+		return credential.AdviceOnClock(header, t.now())
+	}
+	return ""
 }
 
 // describeRefusal sets the client's error of a refused request.

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"umg/app"
 	"umg/app/catalog"
 	"umg/app/llm"
 	"umg/app/provider"
@@ -149,5 +151,38 @@ func TestAProviderVerifiesSignatures(t *testing.T) {
 	}
 	if traced.Load() != 9 {
 		t.Errorf("%d of 9 requests have a trace context", traced.Load())
+	}
+}
+
+// TestOperatorsLearnWhyASignedRequestIsRefused sends signed requests to a provider that refuses them for several reasons.
+func TestOperatorsLearnWhyASignedRequestIsRefused(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	for _, k := range []struct {
+		kind string
+		date time.Time
+		want string
+	}{
+		{"ExpiredTokenException:http://x", now.Add(time.Hour), "the session of the credential has ended, and the provider needs a new credential"},
+		{"InvalidSignatureException", now.Add(10 * time.Minute), "the clock of the gateway is 10m0s behind the provider's and must be set"},
+		{"RequestExpired", now.Add(-5 * time.Minute), "the clock of the gateway is 5m0s ahead of the provider's and must be set"},
+		{"InvalidSignatureException", now.Add(4 * time.Minute), ""},
+		{"AccessDeniedException", now, ""},
+	} {
+		for _, status := range []int{400, 403} {
+			s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Date", k.date.Format(http.TimeFormat))
+				w.Header().Set("X-Amzn-Errortype", k.kind)
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, `{"message":"no"}`)
+			})
+			r := route(s.URL)
+			r.Provider.Auth = catalog.Auth{Kind: catalog.AuthSigV4, Service: "bedrock", Region: "us-east-1"}
+			r.Provider.Credentials = []catalog.Secret{catalog.NewSecret(awsID + ":" + awsSecret + ":" + awsToken)}
+			_, f := send(t, client(t, provider.Options{Now: func() time.Time { return now }}), r, false)
+			if f == nil || f.Class != provider.ClassCredential || f.Advice != k.want || f.Err.Kind != app.Unavailable || f.Err.Status != 0 {
+				t.Errorf("%d %s: %+v", status, k.kind, f)
+			}
+		}
 	}
 }

@@ -22,6 +22,7 @@ type flusher struct {
 	offset, size int64 // The next record is written at offset; the segment has size bytes.
 
 	wake, hurry, tidy chan struct{} // Run waits for them: there is a record, a caller waits, Tidy has work.
+	synced            chan struct{} // The reader waits for it: more records are durable.
 }
 
 // Commit writes what was appended and makes it durable: one write and one sync for all callers that wait. After an error the
@@ -63,6 +64,9 @@ func (l *Log) flush(sync bool) error {
 	}
 	l.segments.roomBytes.Store(f.size - f.offset)
 	l.appender.finish(b)
+	if b.sync {
+		signal(f.synced)
+	}
 	l.updateAdmission(b.at)
 	return nil
 }

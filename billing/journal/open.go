@@ -22,7 +22,7 @@ func Open(disk Disk, o Options) (*Log, error) {
 		segments: segments{disk: disk, size: o.SegmentBytes, nextIndex: 1},
 		flusher: flusher{
 			owner: o.Owner, now: o.Now,
-			wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), tidy: make(chan struct{}, 1),
+			wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), tidy: make(chan struct{}, 1), synced: make(chan struct{}, 1),
 		},
 	}
 	l.flusher.segments = &l.segments

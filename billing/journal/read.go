@@ -21,6 +21,9 @@ func (f *follower) close() error {
 	return err
 }
 
+// Synced has a value when records have become durable since the last one was received. It is for the one reader of the log.
+func (l *Log) Synced() <-chan struct{} { return l.flusher.synced }
+
 // Read calls visit for the durable records after the given one, in order, up to a number of records or bytes. It returns the
 // last record that visit accepted without an error. It fails when a requested record was removed.
 func (l *Log) Read(after LSN, recordsMax, bytesMax int, visit func(Record) error) (LSN, error) {

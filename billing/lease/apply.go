@@ -36,11 +36,24 @@ type applier struct {
 	applied atomic.Uint64 // The journal is applied up to this position.
 	highest int64         // This is the highest epoch that this replica ever had.
 	moved   time.Duration // The cursor moved last at this time.
+	read    readAhead
 	// Steps with an unknown outcome may have moved the cursor here. There is at most one position per record of a batch.
 	tried    []journal.LSN
 	marked   time.Duration // Marks were last written at this time, without a journal.
 	size     batchSize
 	database *databaseLog // The database log is nil when there is a journal.
+}
+
+// readAhead is a range of the journal that was read and has no settlement. While streams only make marks, each pass continues
+// where the one before it ended.
+type readAhead struct{ from, to journal.LSN }
+
+// next is where to read on when the journal is applied up to a position.
+func (r readAhead) next(applied journal.LSN) journal.LSN {
+	if r.from == applied {
+		return max(applied, r.to)
+	}
+	return applied
 }
 
 // entry is one journal record to apply.
@@ -88,6 +101,9 @@ func (m *Manager) apply(ctx context.Context, r Replica) (more bool, err error) {
 	if err != nil || to == from {
 		return false, err
 	}
+	if len(entries) == 0 {
+		m.applier.read = readAhead{from, to}
+	}
 	if len(entries) == 0 && !more && m.mono()-m.applier.moved < cursorEvery {
 		return false, nil
 	}
@@ -113,7 +129,7 @@ func (m *Manager) resize(took time.Duration, err error) (smaller bool) {
 // collect reads the next settlements from the journal and returns the position it read up to.
 func (m *Manager) collect(from journal.LSN) (entries []entry, to journal.LSN, more bool, err error) {
 	records, size, most := 0, 0, m.applier.size.max()
-	to, err = m.o.Journal.Read(from, most, batchBytesMax, func(r journal.Record) error {
+	to, err = m.o.Journal.Read(m.applier.read.next(from), most, batchBytesMax, func(r journal.Record) error {
 		records++
 		size += len(r.Data)
 		if r.Kind == kindSettlement {

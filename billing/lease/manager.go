@@ -60,7 +60,7 @@ func New(o Options) (*Manager, error) {
 	}
 	start := o.Now()
 	t := &Manager{
-		o: o, calls: newCalls(), fenced: make(chan struct{}, 1),
+		o: o, calls: newCalls(), fenced: make(chan struct{}, 1), retries: retryQueue{added: make(chan struct{}, 1)},
 		returns: make(chan *lease, returnQueueMax), topUps: make(chan *lease, returnQueueMax),
 		mono: func() time.Duration { return o.Now().Sub(start) }, pause: sleep,
 	}

@@ -8,14 +8,16 @@ import (
 // retryQueue holds settlements of delivered answers that neither the journal nor the ledger accepted yet. It has at most as many
 // as calls were admitted.
 type retryQueue struct {
-	mu  sync.Mutex
-	all []pendingCall
+	mu    sync.Mutex
+	all   []pendingCall
+	added chan struct{} // The applier waits for it.
 }
 
 func (l *retryQueue) add(p pendingCall) {
 	l.mu.Lock()
 	l.all = append(l.all, p)
 	l.mu.Unlock()
+	offer(l.added, struct{}{})
 }
 
 func (l *retryQueue) count() int {

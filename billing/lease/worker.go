@@ -134,6 +134,9 @@ func (m *Manager) renew(ctx context.Context) error {
 func (m *Manager) applyLoop(ctx context.Context) {
 	wait, failing := applyEvery, false
 	for {
+		if !failing {
+			m.awaitRecords(ctx)
+		}
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -156,6 +159,24 @@ func (m *Manager) applyLoop(ctx context.Context) {
 			continue
 		}
 		failing, wait = false, min(max(applyEvery, applyPauseFactor*(m.mono()-began)), applyEveryMax)
+	}
+}
+
+// awaitRecords waits until the journal has new durable records or a settlement is to be retried, the epoch was fenced, or the
+// cursor may have to move. Without a journal the applier has a signal of its own.
+func (m *Manager) awaitRecords(ctx context.Context) {
+	if m.o.Journal == nil {
+		return
+	}
+	timer := time.NewTimer(cursorEvery)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-m.o.Journal.Synced():
+	case <-m.retries.added:
+	case <-m.fenced:
+		offer(m.fenced, struct{}{}) // It is for the caller.
+	case <-timer.C:
 	}
 }
 

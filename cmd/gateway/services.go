@@ -28,6 +28,7 @@ import (
 	"umg/app/provider/health"
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
+	"umg/app/seal"
 	"umg/app/traffic"
 	"umg/app/trial"
 	"umg/app/video"
@@ -93,6 +94,7 @@ func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.Secret
 		Providers: s.providers, Health: s.health,
 		Now: time.Now, Random: mathrand.IntN, Egress: s.egress, KeepAlive: g.cfg.KeepAlive, Tracer: s.traces.tracer(),
 		Credit: g.billing.leases.CheckCredit, Rates: g.cfg.rates(), Log: g.log,
+		EndUserKey: seal.Derive(g.stores.key, "umg end users"),
 	})
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,6 +71,21 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// warningsMax bounds the lines of a log that a failed test prints.
+const warningsMax = 20
+
+// Warnings are the last lines of a demo's log that an operator should read.
+func (g *Gateway) Warnings() string {
+	text, err := os.ReadFile(filepath.Join(g.Dir, "data", "gateway.log"))
+	if err != nil {
+		return err.Error()
+	}
+	lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool {
+		return !strings.Contains(line, `"level":"WARN"`) && !strings.Contains(line, `"level":"ERROR"`)
+	})
+	return strings.Join(lines[max(0, len(lines)-warningsMax):], "\n")
 }
 
 // StartDemoIn starts `gateway demo` on the data folder and waits until it says it is ready.

@@ -152,7 +152,7 @@ func (c Customer) WaitVideo(t *testing.T, id string) map[string]any {
 			return o
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the job does not end within %s: %v", JobTimeMax, o)
+			t.Fatalf("the job does not end within %s: %v\n%s", JobTimeMax, o, c.Warnings())
 		}
 	}
 }

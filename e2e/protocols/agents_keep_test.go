@@ -11,12 +11,12 @@ import (
 // How agents read a stream, and what they keep of it.
 
 // dataFrames are the data of the frames of a stream.
-func dataFrames(t *testing.T, body string, named bool) []string {
+func dataFrames(t *testing.T, body, style string) []string {
 	t.Helper()
 	var all []string
-	for _, f := range framesOf(t, body, named) {
-		if f.data != "[DONE]" {
-			all = append(all, f.data)
+	for _, f := range harness.Styles[style].Frames(t, body) {
+		if f.Data != "[DONE]" && f.Name != "ping" {
+			all = append(all, f.Data)
 		}
 	}
 	return all
@@ -27,7 +27,7 @@ func keepMessages(t *testing.T, body string) (item string, calls []called, text 
 	t.Helper()
 	var blocks []map[string]any
 	input := ""
-	for _, data := range dataFrames(t, body, true) {
+	for _, data := range dataFrames(t, body, "messages") {
 		e := harness.DecodeJSON[struct {
 			Type  string         `json:"type"`
 			Index int            `json:"index"`
@@ -67,7 +67,7 @@ func keepMessages(t *testing.T, body string) (item string, calls []called, text 
 func keepResponses(t *testing.T, body string) (item string, calls []called, text string) {
 	t.Helper()
 	var items []string
-	for _, data := range dataFrames(t, body, true) {
+	for _, data := range dataFrames(t, body, "responses") {
 		e := harness.DecodeJSON[struct {
 			Type string          `json:"type"`
 			Item json.RawMessage `json:"item"`
@@ -101,7 +101,7 @@ func keepResponses(t *testing.T, body string) (item string, calls []called, text
 func keepNative(t *testing.T, body string) (item string, calls []called, text string) {
 	t.Helper()
 	var parts []json.RawMessage
-	for _, data := range dataFrames(t, body, false) {
+	for _, data := range dataFrames(t, body, "native") {
 		e := harness.DecodeJSON[struct {
 			Candidates []struct {
 				Content struct {
@@ -167,7 +167,7 @@ func keepBareChat(t *testing.T, body string) (item string, calls []called, text 
 func chatMessageOf(t *testing.T, body string) (kept chatKept, calls []called) {
 	t.Helper()
 	kept.Role = "assistant"
-	for _, data := range dataFrames(t, body, false) {
+	for _, data := range dataFrames(t, body, "chat") {
 		e := harness.DecodeJSON[struct {
 			Choices []struct {
 				Delta struct {

@@ -133,13 +133,13 @@ func oddHistories(t *testing.T, m *matrix) {
 		"an image among texts":               `{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"` + dataImage + `","detail":"high"}},{"type":"text","text":"b"}]}`,
 		"a call of a tool that is not there": `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"gone","arguments":"{\"a\":1}"}}]},{"role":"tool","tool_call_id":"c","content":"a"}`,
 	} {
-		for _, up := range wires {
-			if up.style == "chat" && (strings.HasPrefix(name, "ids of one") || name == "no content at all") {
+		for _, up := range styleNames {
+			if up == "chat" && (strings.HasPrefix(name, "ids of one") || name == "no content at all") {
 				// The gateway passes a body of the same style through unread, so only the provider can refuse it.
 				continue
 			}
 			mark := m.marked()
-			body := `{"model":"agents/` + up.style + `","messages":[{"role":"system","content":"` + mark + `"},{"role":"user","content":"Hello"},` + history +
+			body := `{"model":"agents/` + up + `","messages":[{"role":"system","content":"` + mark + `"},{"role":"user","content":"Hello"},` + history +
 				`,{"role":"assistant","content":"Fine."},{"role":"user","content":"echo: so be it"}]}`
 			got := m.Call(t, "POST", "/v1/chat/completions", body, "X-Error-Status", "standard")
 			a := harness.DecodeJSON[struct {
@@ -150,7 +150,7 @@ func oddHistories(t *testing.T, m *matrix) {
 				} `json:"choices"`
 			}](t, got.Body)
 			if got.Status != 200 || len(a.Choices) != 1 || a.Choices[0].Message.Content != "so be it" {
-				t.Errorf("%s, to %s: %d %s", name, up.style, got.Status, got.Body)
+				t.Errorf("%s, to %s: %d %s", name, up, got.Status, got.Body)
 			}
 		}
 	}

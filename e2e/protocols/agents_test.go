@@ -59,8 +59,8 @@ func newAgents(t *testing.T) *matrix {
 	t.Helper()
 	m := newMatrix(t)
 	var models strings.Builder
-	for _, up := range wires {
-		fmt.Fprintf(&models, agentModels, up.style)
+	for _, up := range styleNames {
+		fmt.Fprintf(&models, agentModels, up)
 	}
 	m.putCatalog(t, "", models.String())
 	for deadline := time.Now().Add(harness.CallTimeMax); !strings.Contains(m.Call(t, http.MethodGet, "/v1/models", "").Body, `"id":"agents/native"`); {
@@ -82,7 +82,7 @@ func (a *agent) ask(t *testing.T, m *matrix, upstream, mark string, history *[]s
 	if !json.Valid([]byte(body)) {
 		t.Fatalf("the agent itself is broken: %s", body)
 	}
-	got := m.Call(t, http.MethodPost, pathOf(a.style), body, append([]string{"X-Error-Status", "standard"}, a.headers...)...)
+	got := m.Call(t, http.MethodPost, harness.Styles[a.style].Path, body, append([]string{"X-Error-Status", "standard"}, a.headers...)...)
 	if got.Status != http.StatusOK {
 		t.Fatalf("to %s: %d %s\nafter %s", upstream, got.Status, got.Body, body)
 	}
@@ -91,15 +91,6 @@ func (a *agent) ask(t *testing.T, m *matrix, upstream, mark string, history *[]s
 		*history = append(*history, item)
 	}
 	return calls, text
-}
-
-func pathOf(style string) string {
-	for _, w := range wires {
-		if w.style == style {
-			return w.path
-		}
-	}
-	return ""
 }
 
 // agentPrompt lets the model call three tools: one whose arguments are easily spoiled, one in a namespace where the agent
@@ -154,12 +145,12 @@ func TestAgents(t *testing.T) {
 	m := newAgents(t)
 	t.Run("conversations", func(t *testing.T) {
 		for i := range agents {
-			for _, first := range wires {
+			for _, first := range styleNames {
 				a := &agents[i]
-				t.Run(a.name+" on "+first.style, func(t *testing.T) {
+				t.Run(a.name+" on "+first, func(t *testing.T) {
 					t.Parallel()
-					for _, then := range wires {
-						a.converses(t, m, first.style, then.style)
+					for _, then := range styleNames {
+						a.converses(t, m, first, then)
 					}
 				})
 			}

@@ -6,26 +6,30 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
 	"umg/e2e/harness"
 )
 
-// The matrix: every style of a client against every style of an upstream, through the built server and the simulator.
-// What is asked is a table; see matrixCases. A few questions are asked in every cell, each other one in eight cells. One model for each
-// style of upstream has the same prices, so that a call costs the same in every cell.
+// The matrix has every style of a client against every style of a provider, through the built server and the simulator. One question is
+// asked in every pair, and each behavior in one: app/dialect checks in every pair what requests, answers and streams look like. One model
+// for each style of provider has the same prices, so that a call costs the same in every pair.
 
-// matrix is a gateway with one model for each style of upstream.
+// matrix is a gateway with one model for each style of provider.
 type matrix struct {
 	*harness.Gateway
-	schemas published
-	store   *sqlx.DB
-	marks   atomic.Int64
+	store *sqlx.DB
+	marks atomic.Int64
 }
+
+// styleNames are the four styles.
+var styleNames = []string{"chat", "messages", "responses", "native"}
 
 // The prices of all models, in nano-dollars a token.
 const (
@@ -34,17 +38,14 @@ const (
 	nanosOut  = 15000
 )
 
-// matrixOutputMax is the most output of the models, which a call gets that names no bound.
-const matrixOutputMax = 16000
-
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
-	m := &matrix{Gateway: harness.StartDemo(t, "--token-interval", "0s"), schemas: loadPublished(t)}
+	m := &matrix{Gateway: harness.StartDemo(t, "--token-interval", "0s")}
 	m.store = m.DB(t)
 	var providers, models strings.Builder
-	for _, up := range wires {
+	for _, style := range styleNames {
 		base, credential := "v1", "authorization"
-		switch up.style {
+		switch style {
 		case "messages":
 			credential = "x-api-key"
 		case "native":
@@ -56,7 +57,7 @@ func newMatrix(t *testing.T) *matrix {
     credential: ${UMG_SIMULATOR_KEY}
     credential_header: %[3]s
     styles: [%[1]s]
-`, up.style, base, credential)
+`, style, base, credential)
 		fmt.Fprintf(&models, `  - id: matrix/%[1]s
     name: Matrix %[1]s
     owner: matrix
@@ -65,7 +66,7 @@ func newMatrix(t *testing.T) *matrix {
     input: [text, image]
     output: [text]
     context_tokens: 128000
-    max_output_tokens: %[2]d
+    max_output_tokens: 16000
     styles: [chat, messages, responses, native]
     parameters: [temperature, top_p, presence_penalty, stop, seed, tools, tool_choice, response_format, structured_outputs,
       reasoning_effort]
@@ -75,7 +76,7 @@ func newMatrix(t *testing.T) *matrix {
     released: 2026-01-01
     routes:
       - {provider: m-%[1]s, model: upstream-%[1]s-7, style: %[1]s, order: 1, weight: 1}
-`, up.style, matrixOutputMax)
+`, style)
 	}
 	m.putCatalog(t, providers.String(), models.String())
 	return m
@@ -108,10 +109,26 @@ func (m *matrix) putCatalog(t *testing.T, providers, models string) {
 	}
 }
 
+// pair is a client of one style and a provider of the same or of another style.
+type pair struct{ client, upstream string }
+
+func (p pair) String() string { return p.client + "→" + p.upstream }
+
+// pairs are all pairs of styles.
+func pairs() []pair {
+	var all []pair
+	for _, client := range styleNames {
+		for _, upstream := range styleNames {
+			all = append(all, pair{client, upstream})
+		}
+	}
+	return all
+}
+
 // sent is one call and all that is known of it afterwards.
 type sent struct {
 	harness.Response
-
+	style  harness.Style
 	mark   string
 	record matrixRecord
 }
@@ -123,27 +140,30 @@ type matrixRecord struct {
 	Estimated bool   `db:"estimated"`
 	Streamed  bool   `db:"streamed"`
 	Style     string `db:"style"`
-	Finish    string `db:"finish_reason"`
 	In        int64  `db:"input_tokens"`
 	Read      int64  `db:"cache_read_tokens"`
 	Out       int64  `db:"output_tokens"`
 	Thought   int64  `db:"reasoning_tokens"`
 }
 
-// send asks a question. The system text gets a mark, of the same tokens for all, by which the upstream's record of
-// the call is found again.
-func (m *matrix) send(t *testing.T, w *wire, q question, headers ...string) sent {
+// send makes a call with these members. MARK in them becomes a word, of the same tokens for all, by which the record of the simulator is
+// found again.
+func (m *matrix) send(t *testing.T, p pair, stream bool, members string, headers ...string) sent {
 	t.Helper()
-	mark := fmt.Sprintf("mark%06d", m.marks.Add(1))
-	q.system = strings.TrimSpace(q.system + " " + mark)
-	a := m.Call(t, "POST", w.path, q.body(w), append([]string{"X-Error-Status", "standard"}, headers...)...)
-	return sent{Response: a, mark: mark, record: m.recorded(t, a.Header.Get("X-Request-Id"))}
+	s := sent{style: harness.Styles[p.client], mark: m.marked()}
+	list := []string{strings.ReplaceAll(members, "MARK", s.mark)}
+	if stream {
+		list = append(list, `"stream":true`, s.style.IncludeUsage())
+	}
+	s.Response = m.Call(t, "POST", s.style.Path, s.style.RequestWith("matrix/"+p.upstream, list...), append([]string{"X-Error-Status", "standard"}, headers...)...)
+	s.record = m.recorded(t, s.Header.Get("X-Request-Id"))
+	return s
 }
 
 // recorded waits for the usage record of a call. A call that was refused before it was admitted has none.
 func (m *matrix) recorded(t *testing.T, requestID string) (r matrixRecord) {
 	t.Helper()
-	const query = `select cost_nanos, outcome, estimated, streamed, style, finish_reason, coalesce(meters[1], 0) as input_tokens,
+	const query = `select cost_nanos, outcome, estimated, streamed, style, coalesce(meters[1], 0) as input_tokens,
 		coalesce(meters[2], 0) as cache_read_tokens, coalesce(meters[4], 0) as output_tokens, coalesce(meters[5], 0) as reasoning_tokens from usage_records where request_id = $1`
 	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if err := m.store.Get(&r, query, requestID); err == nil {
@@ -161,7 +181,7 @@ type arrival struct {
 	Body     string      `json:"body"`
 }
 
-// arrived are the requests with the mark that reached an upstream.
+// arrived are the requests with the mark that reached a provider.
 func (m *matrix) arrived(t *testing.T, mark string) []arrival {
 	t.Helper()
 	return harness.DecodeJSON[struct {
@@ -169,79 +189,43 @@ func (m *matrix) arrived(t *testing.T, mark string) []arrival {
 	}](t, m.CallSimulator(t, "GET", "/_control/requests?text="+url.QueryEscape(mark), "")).Requests
 }
 
-// ask sends a question that must be answered, and reads the answer.
-func (m *matrix) ask(t *testing.T, w *wire, q question) (reply, sent) {
+// reached is the only request that a call made, which went to the provider of its pair.
+func (m *matrix) reached(t *testing.T, p pair, s *sent) arrival {
 	t.Helper()
-	s := m.send(t, w, q)
-	want, read := "application/json", w.answer
-	if q.stream {
-		want, read = "text/event-stream", w.stream
+	list := m.arrived(t, s.mark)
+	if len(list) != 1 || list[0].Provider != "m-"+p.upstream {
+		t.Fatalf("%d requests reached a provider: %+v", len(list), list)
 	}
+	return list[0]
+}
+
+// answered reads the text of a call that must have been answered, and compares what it shows, costs and has recorded.
+func (m *matrix) answered(t *testing.T, p pair, stream bool, s *sent) string {
+	t.Helper()
+	want := map[bool]string{false: "application/json", true: "text/event-stream"}[stream]
 	if got := s.Header.Get("Content-Type"); s.Status != http.StatusOK || !strings.HasPrefix(got, want) {
 		t.Fatalf("status %d, content type %q: %s", s.Status, got, s.Body)
 	}
-	r := read(m, t, s.Body)
-	if r.model != q.model {
-		t.Errorf("the answer is said to be of %q", r.model)
-	}
-	for _, inner := range []string{"upstream-", "m-" + strings.TrimPrefix(q.model, "matrix/") + "/"} {
+	for _, inner := range []string{"upstream-", "m-" + p.upstream + "/"} {
 		if strings.Contains(s.Body, inner) {
 			t.Errorf("the answer tells of %q: %s", inner, s.Body)
 		}
 	}
-	m.priced(t, &r, &s)
-	return r, s
-}
-
-// priced holds the price that was shown against the usage that was shown and against the ledger.
-func (m *matrix) priced(t *testing.T, r *reply, s *sent) {
-	t.Helper()
-	u, cost := r.tokens, harness.Nanos(t, r.cost)
-	if want := (u.in-u.read-u.written)*nanosIn + u.read*nanosRead + u.written*nanosIn + u.out*nanosOut; cost != want || cost == 0 {
-		t.Errorf("%+v cost %d, not %d nano-dollars", u, cost, want)
+	k := s.record
+	if cost := k.In*nanosIn + k.Read*nanosRead + (k.Out+k.Thought)*nanosOut; k.Cost != cost || cost == 0 || harness.ShownCost(t, s.Body) != cost ||
+		k.Outcome != "succeeded" || k.Streamed != stream || k.Style != p.client {
+		t.Errorf("recorded is %+v, which costs %d: %s", k, cost, s.Body)
 	}
-	if k := s.record; k.Cost != cost || k.In+k.Read != u.in || k.Read != u.read || k.Out+k.Thought != u.out || k.Outcome != "succeeded" {
-		t.Errorf("shown are %+v and %d nano-dollars, recorded is %+v", u, cost, k)
+	if stream {
+		frames := s.style.Frames(t, s.Body)
+		s.style.CheckEnd(t, frames)
+		return s.style.Text(t, frames)
 	}
-}
-
-// pair is a cell of the matrix.
-type pair struct{ client, upstream *wire }
-
-func (p pair) String() string { return p.client.style + "→" + p.upstream.style }
-
-func (p pair) model() string { return "matrix/" + p.upstream.style }
-
-func (p pair) straight() bool { return p.client == p.upstream }
-
-// pairs are all cells.
-func pairs() []pair {
-	var all []pair
-	for _, client := range wires {
-		for _, upstream := range wires {
-			all = append(all, pair{client, upstream})
-		}
+	answer := s.style.ReadAnswer(t, harness.DecodeObject(t, s.Body))
+	if answer.Model != "matrix/"+p.upstream {
+		t.Errorf("the answer is said to be of %q", answer.Model)
 	}
-	return all
-}
-
-// oncePerStyle are eight cells: every style passed through, and four translations in which every style is once the client's and once the
-// upstream's. Most questions are asked only there: how a style is read and written does not depend on the other one, and app/dialect
-// tests it in depth.
-func oncePerStyle() []pair {
-	var all []pair
-	for i, client := range wires {
-		all = append(all, pair{client, client}, pair{client, wires[(i+1)%len(wires)]})
-	}
-	return all
-}
-
-// cells are all cells for a case that runs in every pair, and eight for any other.
-func cells(everyPair bool) []pair {
-	if everyPair {
-		return pairs()
-	}
-	return oncePerStyle()
+	return answer.Text
 }
 
 func modeOf(stream bool) string { return map[bool]string{false: "json", true: "stream"}[stream] }
@@ -251,12 +235,11 @@ func TestMatrix(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
 	before := m.DemoBalance(t)
-	t.Run("cells", func(t *testing.T) {
+	t.Run("pairs", func(t *testing.T) {
 		for name, part := range map[string]func(*matrix, *testing.T){
 			"answers":    testMatrixAnswers,
+			"behaviors":  testMatrixBehaviors,
 			"signatures": testMatrixSignatures,
-			"requests":   testMatrixRequests,
-			"stops":      testMatrixStops,
 			"errors":     testMatrixErrors,
 			"images":     testMatrixImages,
 		} {
@@ -275,4 +258,63 @@ func TestMatrix(t *testing.T) {
 		t.Errorf("%d nano-dollars were recorded, the balance went from %+v to %+v", spent, before, after)
 	}
 	m.CheckLedger(t)
+}
+
+// testMatrixAnswers asks one question in every pair, as JSON and as a stream: the same text, the same usage and the same cost, and a
+// provider that gets its own credential and no header of the client but those of its style.
+func testMatrixAnswers(m *matrix, t *testing.T) {
+	var first matrixRecord
+	for _, p := range pairs() {
+		for _, stream := range []bool{false, true} {
+			t.Run(p.String()+"/"+modeOf(stream), func(t *testing.T) {
+				s := m.send(t, p, stream, conversations[p.client], "Vendorb-Version", "2026-10-21", "Vendorb-Beta", "one,two", "Cookie", "a=b", "X-Trace", "7")
+				if text := m.answered(t, p, stream, &s); text != nastyText {
+					t.Errorf("the text is %q", text)
+				}
+				if lost := s.Header.Get("X-Gateway-Dropped"); lost != "" {
+					t.Errorf("something was lost: %s", lost)
+				}
+				k := s.record
+				if k.Style, k.Streamed = "", false; first.Cost == 0 {
+					first = k
+				}
+				if k != first || k.Read == 0 || k.Estimated {
+					t.Errorf("recorded is %+v here and %+v elsewhere", k, first)
+				}
+				got := m.reached(t, p, &s)
+				if streams := strings.Contains(got.Body, `"stream":true`) || strings.HasSuffix(got.Path, ":streamGenerateContent"); streams != stream {
+					t.Errorf("the provider was asked for a stream: %t", streams)
+				}
+				headersReached(t, p, got.Header)
+			})
+		}
+	}
+}
+
+// headersReached compares the headers that a provider got with the few that it may get.
+func headersReached(t *testing.T, p pair, h http.Header) {
+	t.Helper()
+	credential := map[string]string{"messages": "X-Api-Key", "native": "X-Goog-Api-Key"}[p.upstream]
+	own := hashedCredential
+	if credential == "" {
+		credential, own = "Authorization", "Bearer "+own
+	}
+	want := map[string]string{credential: own, "Content-Type": "application/json"}
+	if p.upstream == "messages" {
+		want["Vendorb-Version"], want["Anthropic-Version"] = "2023-06-01", "2023-06-01"
+		if p.client == "messages" {
+			want["Vendorb-Version"], want["Anthropic-Version"] = "2026-10-21", "2026-10-21"
+			want["Vendorb-Beta"], want["Anthropic-Beta"] = "one,two", "one,two"
+		}
+	}
+	for name, value := range want {
+		if got := h.Values(name); len(got) != 1 || got[0] != value {
+			t.Errorf("%s is %q, not %q", name, got, value)
+		}
+	}
+	for name := range h {
+		if want[name] == "" && !slices.Contains([]string{"Accept", "Accept-Encoding", "Content-Length", "User-Agent"}, name) {
+			t.Errorf("the provider got the header %s: %q", name, h.Values(name))
+		}
+	}
 }

@@ -27,6 +27,7 @@ func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response,
 	}
 	r := &llm.Response{ID: string(w.ID)}
 	r.Parts = decodeAssistant(&c.Message.Content, &c.Message.assistantFields, func(n int) string { return a.MintID("call_", n) })
+	r.Parts = splitThoughts(r.Parts, a.ThinkText)
 	report := usagereader.NewReport()
 	if readUsage(&report, usagereader.For(a, llm.Chat), body, w.Usage) {
 		r.Usage, r.Reported = report.Usage()
@@ -44,6 +45,25 @@ func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response,
 		return nil, llm.ErrBroken
 	}
 	return r, nil
+}
+
+// splitThoughts makes reasoning of the beginning of the first text when that is between marks.
+func splitThoughts(parts []llm.Part, isExpected bool) []llm.Part {
+	at := slices.IndexFunc(parts, func(p llm.Part) bool { return p.Kind == llm.Text })
+	if !isExpected || at != 0 { // Reasoning before the text has no marks.
+		return parts
+	}
+	t := newThinkText(true)
+	reasoning, text := t.split(parts[0].Text)
+	moreReasoning, moreText := t.rest()
+	var split []llm.Part
+	if reasoning += moreReasoning; reasoning != "" {
+		split = append(split, llm.Part{Kind: llm.Reasoning, Text: reasoning})
+	}
+	if text += moreText; text != "" {
+		split = append(split, llm.Part{Kind: llm.Text, Text: text})
+	}
+	return append(split, parts[1:]...)
 }
 
 // failed reports whether a reason without any content is a failure and no answer.

@@ -32,12 +32,14 @@ type decoder struct {
 	usage        llm.Usage
 	reported     bool
 	tools        calls
+	think        thinkText
 }
 
 // Decoder makes the state machine that reads a stream.
 func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder {
 	return &decoder{
 		reader: usagereader.For(a, llm.Chat), report: usagereader.NewReport(), tools: calls{options: a, current: notFound},
+		think: newThinkText(a != nil && a.ThinkText),
 	}
 }
 
@@ -50,6 +52,8 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 		if d.finishReason == "" && d.hasPart && d.reported {
 			// Some providers never send a finish reason. Their answer is complete when they have counted all of it.
 			d.finishReason = string(llm.StopEnd)
+			dst = d.endMarks(dst)
+			d.reported = true
 		}
 		dst, err := d.End(dst)
 		if err != nil {
@@ -63,7 +67,11 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 		return dst, llm.ErrMalformed
 	}
 	if !llm.IsNull(f.Error) || string(event) == "error" {
-		return dst, &llm.UpstreamError{Body: bytes.Clone(data[:min(len(data), failureBytesMax)])}
+		failed := &llm.UpstreamError{Body: bytes.Clone(data[:min(len(data), failureBytesMax)])}
+		if !llm.IsNull(f.Usage) && readUsage(&d.report, d.reader, data, f.Usage) {
+			failed.Usage, failed.Reported = d.report.Usage()
+		}
+		return dst, failed
 	}
 	var err error
 	if c := firstChoice(f.Choices); c != nil {
@@ -126,13 +134,16 @@ func (d *decoder) choice(dst []llm.Event, c *choice) ([]llm.Event, error) {
 	w := &c.Delta
 	dst = d.text(dst, llm.Reasoning, w.thoughts())
 	if w.Content.parts == nil {
-		dst = d.text(dst, llm.Text, w.Content.text)
+		dst = d.markedText(dst, w.Content.text)
 	} else {
 		for _, p := range decodeContent(&w.Content) {
 			dst = d.text(dst, p.Kind, p.Text)
 		}
 	}
 	dst = d.text(dst, llm.Refusal, string(w.Refusal))
+	if len(w.ToolCalls) > 0 || w.FunctionCall.Name != "" || c.FinishReason != "" {
+		dst = d.endMarks(dst)
+	}
 	var err error
 	for i := range w.ToolCalls {
 		var bad error
@@ -162,6 +173,25 @@ func (d *decoder) text(dst []llm.Event, kind llm.PartKind, text string) []llm.Ev
 		dst = d.begin(d.closePart(dst, ""), &llm.Event{Kind: llm.EventPart, Part: kind})
 	}
 	return append(dst, llm.Event{Kind: llm.EventDelta, Part: kind, Delta: text})
+}
+
+// markedText appends a piece of text, whose beginning may be reasoning between marks.
+func (d *decoder) markedText(dst []llm.Event, piece string) []llm.Event {
+	if d.think.phase == thinkOff {
+		return d.text(dst, llm.Text, piece)
+	}
+	reasoning, text := d.think.split(piece)
+	return d.text(d.text(dst, llm.Reasoning, reasoning), llm.Text, text)
+}
+
+// endMarks appends the text that could have been a part of a mark.
+func (d *decoder) endMarks(dst []llm.Event) []llm.Event {
+	if d.think.phase == thinkOff {
+		return dst
+	}
+	reasoning, text := d.think.rest()
+	d.think = thinkText{}
+	return d.text(d.text(dst, llm.Reasoning, reasoning), llm.Text, text)
 }
 
 func (d *decoder) begin(dst []llm.Event, e *llm.Event) []llm.Event {

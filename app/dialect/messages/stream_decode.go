@@ -70,6 +70,10 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	}
 	switch string(kind) {
 	case "message_start":
+		if d.open == llm.Call && d.call.hasDelta {
+			// The provider has begun another message within the input of a call, which stays incomplete.
+			return dst, llm.ErrBroken
+		}
 		return d.start(dst, f.Message), nil
 	case "content_block_start":
 		return d.blockStart(dst)

@@ -30,6 +30,8 @@ type decoder struct {
 	content bool
 	// malformed means that a call could not be parsed.
 	malformed bool
+	// partial is the open call when it comes in pieces.
+	partial *partialCall
 	// ids are the ids of the calls so far.
 	ids      []string
 	stop     llm.Stop
@@ -158,6 +160,10 @@ func (d *decoder) close(dst []llm.Event, signature string) []llm.Event {
 	if d.open == 0 {
 		return dst
 	}
+	if p := d.partial; p != nil { // The call is not whole. Its arguments so far are valid JSON.
+		d.partial, d.malformed = nil, true
+		dst = append(dst, llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: string(p.arguments.append(nil))})
+	}
 	end := llm.Event{Kind: llm.EventPartEnd, Part: d.open}
 	if d.open == llm.Reasoning {
 		end.Signature = signature
@@ -166,9 +172,12 @@ func (d *decoder) close(dst []llm.Event, signature string) []llm.Event {
 	return append(dst, end)
 }
 
-// call appends a call, which this style sends in one piece. An incomplete call makes the answer malformed.
+// call appends a call, or a piece of the open one. An incomplete call makes the answer malformed.
 func (d *decoder) call(dst []llm.Event, c *functionCall, signature string) []llm.Event {
 	d.content = true
+	if c.Name == "" && d.partial != nil {
+		return d.continueCall(dst, c)
+	}
 	args, ok := c.arguments()
 	if !ok || c.Name == "" {
 		d.malformed = true
@@ -184,10 +193,28 @@ func (d *decoder) call(dst []llm.Event, c *functionCall, signature string) []llm
 				llm.Event{Kind: llm.EventPartEnd, Part: llm.Reasoning, Signature: signature})
 		}
 	}
-	return append(dst,
-		llm.Event{Kind: llm.EventPart, Part: llm.Call, Call: llm.ToolCall{ID: d.callID(c.ID), Name: strings.ToValidUTF8(c.Name, "\ufffd")}},
-		llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: args},
-		llm.Event{Kind: llm.EventPartEnd, Part: llm.Call})
+	dst = append(dst,
+		llm.Event{Kind: llm.EventPart, Part: llm.Call, Call: llm.ToolCall{ID: d.callID(c.ID), Name: strings.ToValidUTF8(c.Name, "\ufffd")}})
+	if !c.isPartial() {
+		return append(dst, llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: args}, llm.Event{Kind: llm.EventPartEnd, Part: llm.Call})
+	}
+	d.open, d.partial = llm.Call, &partialCall{}
+	return d.continueCall(dst, c)
+}
+
+// continueCall adds a piece to the open call. The last piece ends it, and then its arguments follow as a whole, because the pieces may
+// come in any order.
+func (d *decoder) continueCall(dst []llm.Event, c *functionCall) []llm.Event {
+	switch p := d.partial; {
+	case !p.add(c.Partial):
+		return d.close(dst, "")
+	case c.More:
+		return dst
+	default:
+		d.partial = nil
+		dst = append(dst, llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: string(p.arguments.append(nil))})
+		return d.close(dst, "")
+	}
 }
 
 // callID returns the id of the next call. It mints an id when there is none, or when an earlier call has the same.
@@ -202,11 +229,11 @@ func (d *decoder) callID(id string) string {
 	return id
 }
 
+// isPartial reports whether a call comes in pieces.
+func (c *functionCall) isPartial() bool { return c.More || !llm.IsNull(c.Partial) }
+
 // arguments returns the arguments of a call as compact JSON in their order. It reports false when they are not an object.
 func (c *functionCall) arguments() (string, bool) {
-	if c.More || !llm.IsNull(c.Partial) {
-		return "", false
-	}
 	switch c.Args.Kind() {
 	case '{':
 		args := string(compact(c.Args))
@@ -233,6 +260,7 @@ func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
 
 func (d *decoder) finish(dst []llm.Event) []llm.Event {
 	d.finished = true
+	dst = d.close(dst, "") // It tells whether the last call was whole.
 	if d.stop == llm.StopEnd && len(d.ids) > 0 {
 		// The style has no finish reason for tool calls.
 		d.stop = llm.StopToolCalls
@@ -240,6 +268,5 @@ func (d *decoder) finish(dst []llm.Event) []llm.Event {
 	if d.malformed && (d.stop == llm.StopEnd || d.stop == llm.StopToolCalls) {
 		d.stop = llm.StopMalformed
 	}
-	dst = d.close(dst, "")
 	return append(dst, llm.Event{Kind: llm.EventFinish, Stop: d.stop, Usage: d.usage, Reported: d.reported})
 }

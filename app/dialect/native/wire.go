@@ -85,7 +85,7 @@ type fileData struct {
 	Rest jsontext.Value `json:",embed"`
 }
 
-// functionCall is a call of a tool. Partial and More belong to calls in pieces, which the gateway never asks for.
+// functionCall is a call of a tool, or a piece of one. Partial has pieces of the arguments, and More means that another piece follows.
 type functionCall struct {
 	ID      string         `json:"id"`
 	Name    string         `json:"name"`

@@ -53,7 +53,7 @@ var memberFeatures = map[string]llm.Feature{
 	"frequency_penalty": llm.FeaturePenalties, "presence_penalty": llm.FeaturePenalties, "seed": llm.FeatureSeed,
 	"verbosity": llm.FeatureVerbosity, "metadata": llm.FeatureMetadata, "user": llm.FeatureEndUser,
 	"parallel_tool_calls": llm.FeatureParallel, "reasoning_effort": llm.FeatureReasoning, "logprobs": llm.FeatureLogProbs,
-	"n": llm.FeatureChoices, fieldStop: llm.FeatureStop,
+	"response_format": llm.FeatureJSON, "response_format.json_schema": llm.FeatureSchema, "n": llm.FeatureChoices, fieldStop: llm.FeatureStop,
 }
 
 // clientFields returns the members of the client's request that became a member of the request for the provider. It returns none when the

@@ -94,6 +94,9 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step,
 		s.noteFinishReason(f.Data)
 		s.events, err = s.decoder.Decode(s.events[:0], f.Event, f.Data)
 	}
+	if failed, ok := errors.AsType[*llm.UpstreamError](err); ok && failed.Reported {
+		s.stats.Usage, s.stats.Reported = failed.Usage, true
+	}
 	failed := s.countEvents()
 	if s.resumer != nil {
 		if err = s.dropRepeated(err); errors.Is(err, ErrOtherAnswer) {

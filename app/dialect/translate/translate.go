@@ -219,10 +219,11 @@ func (x *Exchange) Upstream() llm.Style { return x.upstream.Style }
 // HasStopWatcher reports whether the gateway may end the answer before the provider does.
 func (x *Exchange) HasStopWatcher() bool { return x.t != nil && len(x.t.stops) > 0 }
 
-// Images returns the images that must be fetched before the request can be written, because the style of the provider takes none by
+// Images returns the images that must be fetched before the request can be written, because the provider or its style takes none by
 // address. The caller sets their data and type and clears the address.
 func (x *Exchange) Images() []*llm.Media {
-	if x.t == nil || x.upstream.Codec.Traits().Fields[llm.FeatureImageURL] != "" {
+	isFetcher := x.upstream.Codec.Traits().Fields[llm.FeatureImageURL] != "" && (x.quirks == nil || !x.quirks.TakesImagesAsData())
+	if x.t == nil || isFetcher {
 		return nil
 	}
 	var list []*llm.Media

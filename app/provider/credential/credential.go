@@ -39,10 +39,18 @@ type Options struct {
 	Log     *slog.Logger
 }
 
+// secrets are the credential, if there is one, and its parts.
+func (o Options) secrets(parts []string) []string {
+	if o.Value.IsZero() {
+		return parts
+	}
+	return append([]string{o.Value.Reveal()}, parts...)
+}
+
 // NeedsSource reports whether a kind of authentication needs a Source. The credentials of the other kinds are one prepared text.
 func NeedsSource(kind catalog.AuthKind) bool {
 	switch kind {
-	case catalog.AuthSigV4, catalog.AuthGoogle, catalog.AuthEntra, catalog.AuthJWT:
+	case catalog.AuthSigV4, catalog.AuthGoogle, catalog.AuthEntra, catalog.AuthJWT, catalog.AuthGoogleMetadata:
 		return true
 	}
 	return false
@@ -55,6 +63,8 @@ func New(o Options) (Source, error) {
 		err    error
 	)
 	switch kind := o.Auth.Kind; {
+	case kind == catalog.AuthGoogleMetadata:
+		source = newMetadata(o)
 	case o.Value.IsZero():
 		err = errors.New("it is empty")
 	case kind == catalog.AuthSigV4:

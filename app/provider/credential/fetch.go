@@ -49,7 +49,7 @@ type endpoint struct {
 }
 
 func newEndpoint(o Options, address string, secrets []string) *endpoint {
-	return &endpoint{address: address, transport: o.Transport, now: o.Now, secrets: append([]string{o.Value.Reveal()}, secrets...)}
+	return &endpoint{address: address, transport: o.Transport, now: o.Now, secrets: o.secrets(secrets)}
 }
 
 // fetch gets a token with a function of a library, which sends its request over the transport of the provider.
@@ -100,6 +100,9 @@ func (e *endpoint) refusal(x *exchange) *TokenError {
 			f.text += ": " + text
 		}
 	}
+	if advice := AdviceOnClock(x.header, e.now()); f.Refused && advice != "" {
+		f.text += "; " + advice
+	}
 	return f
 }
 
@@ -138,9 +141,10 @@ func lifetimeOf(t *oauth2.Token) time.Duration {
 
 // exchange is the transport of one request for a token. It bounds the answer, and remembers the outcome, which libraries put into texts.
 type exchange struct {
-	ctx       context.Context //nolint:containedctx // The library for service accounts sends its request without a context.
+	ctx       context.Context //nolint:containedctx // It bounds every request of a library.
 	transport http.RoundTripper
 	status    int
+	header    http.Header
 	body      []byte
 	err       error
 }
@@ -149,7 +153,7 @@ type exchange struct {
 func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := x.transport.RoundTrip(r.WithContext(x.ctx))
 	if err == nil {
-		x.status = resp.StatusCode
+		x.status, x.header = resp.StatusCode, resp.Header
 		x.body, err = io.ReadAll(io.LimitReader(resp.Body, answerBytesMax+1))
 		_ = resp.Body.Close()
 	}

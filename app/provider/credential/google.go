@@ -2,23 +2,35 @@ package credential
 
 import (
 	"context"
+	"crypto"
+	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
-	"strings"
+	"time"
 
 	"golang.org/x/oauth2"
-	"golang.org/x/oauth2/jwt"
+	"golang.org/x/oauth2/clientcredentials"
 
 	"umg/app/catalog"
 )
 
 // googleTokenURI is where tokens come from when a file of credentials does not say.
 const googleTokenURI = "https://oauth2.googleapis.com/token" //nolint:gosec // It is an address.
+
+// The terms of an assertion. It begins a little before it is made, because the clocks of Google and the gateway differ.
+const (
+	assertionGrant    = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+	assertionLifetime = time.Hour // Google accepts no longer one.
+	assertionEarly    = 10 * time.Second
+)
 
 // The kinds of files of credentials that are accepted. Other kinds name addresses and programs of their own, which the gateway would
 // have to trust.
@@ -84,32 +96,57 @@ func (f *googleFile) userSource(o Options) (Source, error) {
 	}), nil
 }
 
-// accountSource exchanges an assertion that the key of a service account has signed. The library dates it by the clock of the machine.
+// accountSource exchanges an assertion that the key of a service account has signed.
 func (f *googleFile) accountSource(o Options) (Source, error) {
-	if f.ClientEmail == "" || !isRSAKey(f.PrivateKey) {
+	key := rsaKey(f.PrivateKey)
+	if f.ClientEmail == "" || key == nil {
 		return nil, errors.New("the JSON of a service account needs client_email, and private_key with an RSA key in PEM")
-	}
-	config := jwt.Config{
-		Email: f.ClientEmail, PrivateKey: []byte(f.PrivateKey), PrivateKeyID: f.PrivateKeyID, Scopes: strings.Fields(o.Auth.Scope),
-		TokenURL: f.TokenURI,
 	}
 	secrets := []string{f.PrivateKey, f.ClientEmail}
 	e := newEndpoint(o, f.TokenURI, secrets[:1])
 	return newTokens(o, secrets, func(ctx context.Context) (token, error) {
-		return e.fetch(ctx, func(ctx context.Context) (*oauth2.Token, error) { return config.TokenSource(ctx).Token() })
+		assertion, err := f.assertion(key, o.Auth.Scope, o.Now())
+		if err != nil {
+			return token{}, err
+		}
+		config := clientcredentials.Config{
+			TokenURL: f.TokenURI, AuthStyle: oauth2.AuthStyleInParams,
+			EndpointParams: url.Values{"grant_type": {assertionGrant}, "assertion": {assertion}},
+		}
+		return e.fetch(ctx, config.Token)
 	}), nil
 }
 
-// isRSAKey reports whether a text is a private RSA key in PEM.
-func isRSAKey(text string) bool {
+// assertion returns a signed assertion that is dated by the clock of the gateway.
+func (f *googleFile) assertion(key *rsa.PrivateKey, scope string, now time.Time) (string, error) {
+	code := base64.RawURLEncoding
+	header, errHeader := json.Marshal(map[string]string{"alg": "RS256", "typ": "JWT", "kid": f.PrivateKeyID})
+	claims, errClaims := json.Marshal(map[string]any{
+		"iss": f.ClientEmail, "scope": scope, "aud": f.TokenURI,
+		"iat": now.Add(-assertionEarly).Unix(), "exp": now.Add(assertionLifetime - assertionEarly).Unix(),
+	})
+	text := code.EncodeToString(header) + "." + code.EncodeToString(claims)
+	sum := sha256.Sum256([]byte(text))
+	signature, errSigned := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	if errors.Join(errHeader, errClaims, errSigned) != nil {
+		return "", &TokenError{text: "the assertion of the service account cannot be signed"}
+	}
+	return text + "." + code.EncodeToString(signature), nil
+}
+
+// rsaKey returns the private RSA key in a text in PEM, or nil.
+func rsaKey(text string) *rsa.PrivateKey {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
-		return false
+		return nil
 	}
 	if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
-		_, ok := key.(*rsa.PrivateKey)
-		return ok
+		private, _ := key.(*rsa.PrivateKey)
+		return private
 	}
-	_, err := x509.ParsePKCS1PrivateKey(block.Bytes)
-	return err == nil
+	key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	return key
 }

@@ -89,7 +89,7 @@ type tokens struct {
 // newTokens makes a source from a function that gets a new token, and the secret parts of the credential.
 func newTokens(o Options, secrets []string, fetch func(context.Context) (token, error)) *tokens {
 	return &tokens{
-		provider: o.Provider, secrets: append([]string{o.Value.Reveal()}, secrets...), fetch: fetch, fetches: o.Fetches, now: o.Now, log: o.Log,
+		provider: o.Provider, secrets: o.secrets(secrets), fetch: fetch, fetches: o.Fetches, now: o.Now, log: o.Log,
 	}
 }
 

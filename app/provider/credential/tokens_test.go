@@ -85,7 +85,7 @@ func TestAServiceAccountSignsItsAssertion(t *testing.T) {
 		decode(t, parts[0], &header)
 		decode(t, parts[1], &claims)
 		if header.Alg != "RS256" || header.Kid != "key-1" || claims.Iss != "robot@acme.iam.example" || claims.Scope != google.Scope ||
-			claims.Aud != uri || claims.Exp-claims.Iat > 3610 || claims.Exp <= claims.Iat {
+			claims.Aud != uri || claims.Exp-claims.Iat != 3600 || claims.Iat != newClock().Now().Unix()-10 { // It is the given clock.
 			t.Errorf("%+v %+v", header, claims)
 		}
 		answer(w, "token-1", 3599)
@@ -129,6 +129,38 @@ func TestAnApplicationExchangesItsSecret(t *testing.T) {
 	auth := catalog.Auth{Kind: catalog.AuthEntra, Tenant: "tenant-1", ClientID: "app-1", Scope: "https://a.example/.default", Authority: s.URL}
 	if got := authorized(t, source(t, options(t, auth, "secret~1"))).Header.Get("Authorization"); got != "Bearer token-3" {
 		t.Error(got)
+	}
+}
+
+func TestAMachineGetsTokensOfItsMetadataServer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.Path != "/computeMetadata/v1/instance/service-accounts/default/token" ||
+			r.URL.Query().Get("scopes") != "https://a.example/one,https://a.example/two" || r.Header.Get("Metadata-Flavor") != "Google" ||
+			r.Header.Get("Authorization") != "" {
+			t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
+		}
+		answer(w, "token-4", 3599)
+	})
+	auth := catalog.Auth{Kind: catalog.AuthGoogleMetadata, Scope: "https://a.example/one https://a.example/two", Authority: s.URL}
+	machine := source(t, options(t, auth, ""))
+	if got := authorized(t, machine).Header.Get("Authorization"); got != "Bearer token-4" {
+		t.Error(got)
+	}
+	for _, secret := range machine.Secrets() {
+		if secret == "" {
+			t.Error("an empty text is hidden, which would change every log")
+		}
+	}
+}
+
+func TestAMetadataServerThatRefusesIsNamed(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not found", http.StatusNotFound) })
+	machine := source(t, options(t, catalog.Auth{Kind: catalog.AuthGoogleMetadata, Scope: "s", Authority: s.URL}, ""))
+	err := machine.Authorize(t.Context(), request(t), nil)
+	if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(s.URL, "http://")+" answered 404") || strings.Contains(err.Error(), "[redacted]") {
+		t.Error(err)
 	}
 }
 
@@ -337,6 +369,25 @@ func TestFailuresSayWhatHappenedWithoutSecrets(t *testing.T) {
 		if !ok || failed.Refused != k.refused || !strings.Contains(err.Error(), k.says) || strings.Contains(err.Error(), "secret-1") ||
 			!strings.Contains(err.Error(), strings.TrimPrefix(s.URL, "http://")) || (failed.Cause != nil) != (name == "large" || name == "unreachable") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestARefusalTellsThatTheClocksDiffer(t *testing.T) {
+	t.Parallel()
+	for ahead, want := range map[time.Duration]string{
+		10 * time.Minute: "the clock of the gateway is 10m0s ahead of the provider's and must be set", 0: "",
+		-5 * time.Minute: "the clock of the gateway is 5m0s behind the provider's and must be set", 4 * time.Minute: "",
+	} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", newClock().Now().Add(-ahead).Format(http.TimeFormat))
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":"invalid_grant","error_description":"Invalid JWT"}`)
+		})
+		err := source(t, options(t, google, serviceAccount(t, s.URL))).Authorize(t.Context(), request(t), nil)
+		if err == nil || !strings.Contains(err.Error(), "invalid_grant: Invalid JWT") || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "clock") != (want != "") {
+			t.Errorf("%s: %v", ahead, err)
 		}
 	}
 }

@@ -49,6 +49,7 @@ type rowEntry struct {
 	Header  string   `yaml:"header"`
 	Value   words    `yaml:"value"`
 	Means   Meaning  `yaml:"means"`
+	Cause   Cause    `yaml:"cause"`
 	After   []Source `yaml:"after"`
 }
 
@@ -153,12 +154,14 @@ func (f *file) compile(name string, entries []rowEntry) ([]row, error) {
 
 func (e *rowEntry) compile() (row, error) {
 	r := row{
-		means: e.Means, after: e.After, code: newPatterns(e.Code), kind: newPatterns(e.Type), reason: newPatterns(e.Reason),
+		means: e.Means, cause: e.Cause, after: e.After, code: newPatterns(e.Code), kind: newPatterns(e.Type), reason: newPatterns(e.Reason),
 		message: newPatterns(e.Message), quota: newPatterns(e.Quota), header: e.Header, value: newPatterns(e.Value),
 	}
 	switch {
 	case !slices.Contains(meanings, e.Means):
 		return r, fmt.Errorf("%q is not a meaning", e.Means)
+	case e.Cause != "" && (e.Cause != SessionEnded || e.Means != Key):
+		return r, fmt.Errorf("%q is not a cause of the meaning %s", e.Cause, e.Means)
 	case (e.Header == "") != (e.Value == nil):
 		return r, errors.New("header and value belong together")
 	case e.Status == nil && e.Code == nil && e.Type == nil && e.Reason == nil && e.Message == nil && e.Quota == nil && e.Header == "":

@@ -27,12 +27,19 @@ const (
 
 var meanings = []Meaning{Key, Account, Quota, Rate, Overloaded, TooLong, Filter, Route, Request, Server}
 
+// Cause is why a credential is wrong. It is empty when the table does not say.
+type Cause string
+
+// SessionEnded means that the credential was a temporary session, which has ended.
+const SessionEnded Cause = "session"
+
 // Table has the rows of a provider. It never changes.
 type Table struct{ rows []row }
 
 // Verdict is what a table says of an error.
 type Verdict struct {
 	Meaning Meaning
+	Cause   Cause
 	// After are the places where the wait may stand.
 	After []Source
 }
@@ -45,6 +52,7 @@ type row struct {
 	code, kind, reason, message, quota, value []pattern
 	header                                    string
 	means                                     Meaning
+	cause                                     Cause
 	after                                     []Source
 }
 
@@ -66,7 +74,7 @@ func Of(name string, style llm.Style) *Table {
 func (t *Table) Classify(status int, header http.Header, r *Report) Verdict {
 	for i := range t.rows {
 		if row := &t.rows[i]; row.matches(status, header, r) {
-			return Verdict{row.means, row.after}
+			return Verdict{row.means, row.cause, row.after}
 		}
 	}
 	return Verdict{Meaning: Server} // The default rows match every status of an error.

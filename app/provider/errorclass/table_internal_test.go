@@ -36,7 +36,10 @@ func TestErrorsMeanWhatTheirProviderMeans(t *testing.T) {
 		{"bedrock", llm.Messages, 400, "ValidationException:x", `{"message":"The provided model identifier is invalid."}`, Route},
 		{"bedrock", llm.Messages, 400, "ValidationException:x", `{"message":"Input Tokens Exceeded: Number of input tokens exceeds maximum length."}`, TooLong},
 		{"bedrock", llm.Messages, 424, "ModelStreamErrorException", `{}`, Server},
-		{"bedrock", llm.Messages, 400, "ExpiredTokenException", `{"message":"no"}`, Request}, // not checked against a source
+		{"bedrock", llm.Messages, 400, "ExpiredTokenException", `{"message":"no"}`, Key},
+		{"bedrock", llm.Messages, 403, "ExpiredTokenException:http://x", `{"message":"no"}`, Key},
+		{"anthropic", llm.Messages, 403, "InvalidSignatureException", `{"message":"no"}`, Key},
+		{"anthropic", llm.Messages, 400, "RequestTimeTooSkewed", `{"message":"no"}`, Key},
 		{"deepseek", llm.Chat, 402, "", `{"error":{"message":"Insufficient Balance"}}`, Account},
 		{"openai", llm.Chat, 429, "", `{"error":{"code":"insufficient_quota"}}`, Account},
 		{"openai", llm.Chat, 429, "", `{"error":{"code":"credit_balance_exhausted"}}`, Account},
@@ -47,7 +50,21 @@ func TestErrorsMeanWhatTheirProviderMeans(t *testing.T) {
 		{"mistral", llm.Chat, 400, "", `{"object":"error","message":"Prompt is too large for model with 32768 maximum context length","code":3051}`, TooLong},
 		{"moonshot", llm.Chat, 429, "", `{"error":{"type":"exceeded_current_quota_error"}}`, Rate}, // not checked against a source
 		{"unknown", "other", 404, "", `<html>`, Route},
-		{"unknown", "other", 404, "", `{"error":{"code":"file_gone"}}`, Request},
+		{"unknown", "other", 404, "", `{"error":{"code":"file_gone"}}`, Route},
+		{"unknown", "other", 405, "", ``, Route},
+		{"unknown", "other", 410, "", `{"error":{"code":"retired"}}`, Route},
+		{"unknown", "other", 415, "", ``, Route},
+		{"unknown", "other", 451, "", ``, Route},
+		{"unknown", "other", 409, "", ``, Server},
+		{"unknown", "other", 424, "", ``, Server},
+		{"unknown", "other", 400, "", `{"error":{"code":"model_not_found"}}`, Route},
+		{"openai", llm.Responses, 400, "", `{"error":{"type":"invalid_request_error","code":"model_not_found"}}`, Route},
+		{"deepseek", llm.Chat, 400, "", `{"error":{"message":"Model Not Exist","type":"invalid_request_error","code":"invalid_request_error"}}`, Route},
+		{"deepseek", llm.Chat, 400, "", `{"error":{"message":"a tool says Model Not Exist"}}`, Request},
+		{"openrouter", llm.Chat, 400, "", `{"error":{"message":"healer-alpha is not a valid model ID","code":400}}`, Route},
+		{"mistral", llm.Chat, 400, "", `{"object":"error","message":"Invalid model: x","type":"invalid_model","code":"1500"}`, Route},
+		{"moonshot", llm.Chat, 429, "", `{"error":{"message":"busy","type":"engine_overloaded_error"}}`, Overloaded},
+		{"moonshot", llm.Chat, 429, "", `{"error":{"message":"slow","type":"rate_limit_reached_error"}}`, Rate},
 		{"unknown", "other", 407, "", ``, Key},
 		{"unknown", "other", 418, "", ``, Request},
 		{"unknown", "other", 599, "", ``, Server},
@@ -55,6 +72,17 @@ func TestErrorsMeanWhatTheirProviderMeans(t *testing.T) {
 		r := Read([]byte(c.body))
 		if v := Of(c.provider, c.style).Classify(c.status, http.Header{"X-Amzn-Errortype": {c.header}}, &r); v.Meaning != c.want {
 			t.Errorf("%s %s %d %s %s: %s, want %s", c.provider, c.style, c.status, c.header, c.body, v.Meaning, c.want)
+		}
+	}
+}
+
+func TestOnlyAnEndedSessionHasACause(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]Cause{"ExpiredTokenException": SessionEnded, "InvalidSignatureException": "", "AccessDeniedException": ""} {
+		for _, provider := range []string{"bedrock", "anthropic", "unknown"} {
+			if v := Of(provider, llm.Messages).Classify(403, http.Header{"X-Amzn-Errortype": {kind}}, &Report{}); v.Cause != want || v.Meaning != Key {
+				t.Errorf("%s at %s: %+v", kind, provider, v)
+			}
 		}
 	}
 }
@@ -121,6 +149,8 @@ func TestBadTablesAreRefused(t *testing.T) {
 		"empty":    {"default: [{means: server}]", "matches every error"},
 		"no list":  {"default: [{code: [], means: server}]", "no words"},
 		"any key":  {"default: [{code: x, means: key}]", "must name its status"},
+		"cause":    {"default: [{status: 403, means: key, cause: sesion}]", `"sesion" is not a cause`},
+		"no key":   {"default: [{status: 429, means: rate, cause: session}]", `"session" is not a cause of the meaning rate`},
 		"no rows":  {"providers: {x: []}" + usual, "x has no rows"},
 		"style":    {"styles: {chat: x}" + usual, `no provider "x"`},
 		"word":     {"statuses: [{word: x, status: 20}]" + usual, "no status of an error"},

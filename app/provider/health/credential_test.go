@@ -137,11 +137,11 @@ func TestRefusedCredentialsAndEjectionsAreToldWithoutTheSecret(t *testing.T) {
 	m := health.New(health.Options{Now: c.now, Random: never, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	r := upstream("sesame-1")
 	refused := fault(provider.ClassCredential, 401)
-	refused.Meaning = errorclass.Account
+	refused.Meaning, refused.Advice = errorclass.Account, "the session has ended"
 	call(t, m, r, refused)
 	eject(t, m, r)
 	text := log.String() + fmt.Sprintf("%+v", m.Report())
-	for _, want := range []string{"level=ERROR", "credential=1", "status=401", "meaning=account", "level=WARN", "for=30s", "last=server_error"} {
+	for _, want := range []string{"level=ERROR", "credential=1", "status=401", "meaning=account", `advice="the session has ended"`, "level=WARN", "for=30s", "last=server_error"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not told:\n%s", want, text)
 		}

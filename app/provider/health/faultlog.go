@@ -14,7 +14,8 @@ const unavailableLogPause = 10 * time.Minute
 // logRefused logs that a credential was refused and is in cooldown for a while.
 func (t Try) logRefused(f *provider.Fault, cooldown time.Duration) {
 	t.monitor.o.Log.Error("provider credential refused, cooling down", "provider", t.route.Provider.ID, "model", t.route.Model,
-		"credential", t.Credential+1, "status", f.Status, "meaning", string(f.Meaning), "for", cooldown, "error", reasonOf(f))
+		"credential", t.Credential+1, "status", f.Status, "meaning", string(f.Meaning), "for", cooldown, "error", reasonOf(f),
+		"advice", f.Advice)
 }
 
 // logUnavailable logs that a provider cannot serve a model, because the route is wrong or the quota is used up. Such faults come with each

@@ -11,6 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"umg/app/llm"
 	"umg/app/usagereader"
 )
 
@@ -35,6 +36,22 @@ const (
 	choiceNamed    = "named"
 )
 
+// The orders of messages of the system.
+const (
+	systemFirst = "first"
+	systemOne   = "one"
+)
+
+// The levels at which a provider takes a schema of the answer, below a strict one.
+const (
+	schemasPlain  = "schema"
+	schemasObject = "object"
+	schemasNone   = "none"
+)
+
+// imagesData means that a provider takes images only as data.
+const imagesData = "data"
+
 var (
 	// optionalMembers are the members that a provider may not take or may name otherwise. Without any other member, a request is none, or
 	// its bound does not hold.
@@ -43,8 +60,15 @@ var (
 		"prompt_cache_key", "reasoning_effort", "safety_identifier", "seed", "service_tier", "stop", "store", "temperature", "top_k",
 		"top_logprobs", "top_p", "usage", "user", "verbosity",
 	}
-	choiceWords = []string{"auto", "none", "any", "required"}
-	memberForm  = regexp.MustCompile(`^[a-z][a-z_]*$`)
+	// messageMembers are members of messages of the assistant without which the messages mean the same.
+	messageMembers = []string{"reasoning_content", "reasoning", "refusal"}
+	effortWords    = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
+	choiceWords    = []string{"auto", "none", "any", "required"}
+	// endUserMembers are where a style can have the id of the end user.
+	endUserMembers = map[llm.Style][]string{
+		llm.Chat: {"user", "safety_identifier"}, llm.Responses: {"user", "safety_identifier"}, llm.Messages: {"metadata.user_id"},
+	}
+	memberForm = regexp.MustCompile(`^[a-z][a-z_]*$`)
 )
 
 // file is the table. Its comments explain the members.
@@ -61,6 +85,17 @@ type entry struct {
 	Rename            map[string]string `yaml:"rename"`
 	DeveloperRole     *bool             `yaml:"developer_role"`
 	ToolChoice        map[string]string `yaml:"tool_choice"`
+	DropInMessages    []string          `yaml:"drop_in_messages"`
+	Prefill           string            `yaml:"prefill"`
+	System            string            `yaml:"system"`
+	Alternation       bool              `yaml:"alternation"`
+	Schemas           string            `yaml:"schemas"`
+	Reasoning         string            `yaml:"reasoning"`
+	Efforts           map[string]string `yaml:"efforts"`
+	Images            string            `yaml:"images"`
+	ThinkText         bool              `yaml:"think_text"`
+	// EndUser has the member with the id of the end user in each style.
+	EndUser map[llm.Style]string `yaml:"end_user"`
 }
 
 // parse reads and compiles the table. An unknown word is an error.
@@ -105,34 +140,75 @@ func (e *entry) check() error {
 			return fmt.Errorf("tool_choice has no %q with the word %q", choice, word)
 		}
 	}
+	for style, member := range e.EndUser {
+		if !slices.Contains(endUserMembers[style], member) || style == llm.Chat && slices.Contains(e.Drop, member) {
+			return fmt.Errorf("requests of the style %q have no end user in %q", style, member)
+		}
+	}
+	for _, name := range e.DropInMessages {
+		if !slices.Contains(messageMembers, name) {
+			return fmt.Errorf("%q is not a member of messages that can be dropped", name)
+		}
+	}
+	for from, to := range e.Efforts {
+		if !slices.Contains(effortWords, from) || !slices.Contains(effortWords, to) {
+			return fmt.Errorf("%q cannot be the effort %q", from, to)
+		}
+	}
+	if err := e.checkWords(); err != nil {
+		return err
+	}
 	switch {
 	case !slices.Contains([]string{"", boundName, formerBoundName}, e.OutputBound):
 		return fmt.Errorf("%q is not the name of a bound", e.OutputBound)
 	case !slices.Contains([]string{"", usageOption, usageAlways}, e.StreamUsage):
 		return fmt.Errorf("%q is not a way in which usage comes", e.StreamUsage)
-	case e.isEmpty():
+	case e.isEmpty() && e.EndUser == nil:
 		return errors.New("it changes no request")
 	}
 	return nil
 }
 
-// isEmpty reports whether requests to the provider do not differ.
+// checkWords checks the members that have one of a few words.
+func (e *entry) checkWords() error {
+	for _, m := range []struct {
+		name, word string
+		known      []string
+	}{
+		{"prefill", e.Prefill, []string{"prefix", "partial"}}, {"system", e.System, []string{systemFirst, systemOne}},
+		{"schemas", e.Schemas, []string{schemasPlain, schemasObject, schemasNone}}, {"images", e.Images, []string{imagesData}},
+		{"reasoning", e.Reasoning, slices.Sorted(maps.Keys(reasoningForms))},
+	} {
+		if m.word != "" && !slices.Contains(m.known, m.word) {
+			return fmt.Errorf("%s cannot be %q", m.name, m.word)
+		}
+	}
+	return nil
+}
+
+// isEmpty reports whether chat requests to the provider and its answers do not differ.
 func (e *entry) isEmpty() bool {
 	hasMembers := e.OutputBound != "" || e.Drop != nil || e.DropWhenReasoning != nil || e.Rename != nil || e.ToolChoice != nil
-	return !hasMembers && e.StreamUsage != usageAlways && !e.refusesDeveloper()
+	hasForms := e.Prefill+e.System+e.Schemas+e.Reasoning+e.Images != "" || e.Efforts != nil || e.Alternation || e.DropInMessages != nil
+	return !hasMembers && !hasForms && e.StreamUsage != usageAlways && !e.refusesDeveloper() && !e.ThinkText
 }
 
 func (e *entry) refusesDeveloper() bool { return e.DeveloperRole != nil && !*e.DeveloperRole }
 
 func (e *entry) compile() *providerRules {
+	if e.isEmpty() {
+		return &providerRules{endUser: e.EndUser}
+	}
 	r := Rules{
 		outputBound: e.OutputBound, sendsUsageUnasked: e.StreamUsage == usageAlways, drop: e.Drop, dropWhenReasoning: e.DropWhenReasoning,
 		rename: e.Rename, refusesDeveloper: e.refusesDeveloper(),
-		requiredWord: e.ToolChoice[choiceRequired], namedWord: e.ToolChoice[choiceNamed],
+		requiredWord: e.ToolChoice[choiceRequired], namedWord: e.ToolChoice[choiceNamed], thinksInText: e.ThinkText,
+		dropInMessages: e.DropInMessages, prefillMember: e.Prefill, systemOrder: e.System, alternates: e.Alternation,
+		schemas: e.Schemas, reasoningForm: e.Reasoning, efforts: e.Efforts, imagesAsData: e.Images == imagesData,
 	}
 	always := r
 	always.alwaysReasons = true
-	return &providerRules{usual: &r, alwaysReasoning: &always}
+	return &providerRules{usual: &r, alwaysReasoning: &always, endUser: e.EndUser}
 }
 
 func mustParse() map[string]*providerRules {

@@ -50,13 +50,36 @@ func (r *Rules) Rewrite(body []byte) (rewritten []byte, dropped []string) {
 			q.drop(m) // It is not listed, because the client gets the usage that it asks for.
 		case r.rename[m.name] != "":
 			q.rename(m, r.rename[m.name])
-		case m.name == "messages" && r.refusesDeveloper:
-			q.replace(m, developerToSystem(m.value.Of(body)))
 		}
 	}
+	q.dropEmptyTools()
 	r.unifyBounds(&q)
 	r.chooseTool(&q)
+	r.writeEffort(&q)
+	instruction, format := r.lowerSchema(&q)
+	if format != "" {
+		dropped = append(dropped, format)
+	}
+	r.rewriteMessages(&q, instruction)
 	return q.bytes(), dropped
+}
+
+// rewriteMessages changes the roles and the order of the messages, and adds an instruction unless it is empty.
+func (r *Rules) rewriteMessages(q *request, instruction string) {
+	m := q.find("messages")
+	if m == nil {
+		return
+	}
+	list := m.value.Of(q.body)
+	if r.refusesDeveloper {
+		if changed := developerToSystem(list); changed != nil {
+			q.replace(m, changed)
+			list = changed
+		}
+	}
+	if instruction != "" || r.arrangesMessages() {
+		q.replace(m, r.arrange(list, instruction))
+	}
 }
 
 // unifyBounds gives the bound on output the name that the provider knows. Of two bounds, the one with the present name counts, as it does
@@ -84,7 +107,7 @@ func (r *Rules) unifyBounds(q *request) {
 // chooseTool writes the choice of a tool in the words of the provider.
 func (r *Rules) chooseTool(q *request) {
 	choice, tools := q.find("tool_choice"), q.find("tools")
-	if choice == nil {
+	if choice == nil || choice.isDropped {
 		return
 	}
 	value := choice.value.Of(q.body)

@@ -16,12 +16,31 @@ type Rules struct {
 	refusesDeveloper        bool
 	// requiredWord and namedWord are the words for choices of tools; empty for those of the style.
 	requiredWord, namedWord string
+	// dropInMessages are members of messages of the assistant that the provider refuses.
+	dropInMessages []string
+	// prefillMember marks a last message of the assistant as the beginning of the answer; empty when the provider needs no mark.
+	prefillMember string
+	// systemOrder says where messages of the system may be; empty for anywhere.
+	systemOrder string
+	// alternates means that messages of the user and of the assistant must alternate.
+	alternates bool
+	// schemas is how the provider takes a schema of the answer; empty when it takes a strict one.
+	schemas string
+	// reasoningForm is the form of reasoning_effort, and efforts are its words that the provider does not know.
+	reasoningForm string
+	efforts       map[string]string
+	imagesAsData  bool
+	// thinksInText means that a text of an answer may begin with reasoning between marks.
+	thinksInText bool
 	// alwaysReasons means that the model reasons when the request does not say so.
 	alwaysReasons bool
 }
 
 // providerRules are the rules of a provider for its models.
-type providerRules struct{ usual, alwaysReasoning *Rules }
+type providerRules struct {
+	usual, alwaysReasoning *Rules
+	endUser                map[llm.Style]string
+}
 
 var table = mustParse()
 
@@ -30,7 +49,7 @@ var table = mustParse()
 func Of(reader string, style llm.Style, alwaysReasons bool) *Rules {
 	p := table[reader]
 	switch {
-	case p == nil || style != llm.Chat:
+	case p == nil || style != llm.Chat || p.usual == nil:
 		return nil
 	case alwaysReasons:
 		return p.alwaysReasoning
@@ -38,11 +57,26 @@ func Of(reader string, style llm.Style, alwaysReasons bool) *Rules {
 	return p.usual
 }
 
+// EndUserMember returns the member in which a provider with a reader of usage takes the id of an end user in a style. It is empty when the
+// provider is not known to take one.
+func EndUserMember(reader string, style llm.Style) string {
+	if p := table[reader]; p != nil {
+		return p.endUser[style]
+	}
+	return ""
+}
+
 // OutputBound returns the name of the bound on output; empty when the provider knows both names.
 func (r *Rules) OutputBound() string { return r.outputBound }
 
 // SendsUsageUnasked reports whether the usage of a stream comes without stream_options, which are then refused.
 func (r *Rules) SendsUsageUnasked() bool { return r.sendsUsageUnasked }
+
+// TakesImagesAsData reports whether the provider fetches no images, so that they must be sent as data.
+func (r *Rules) TakesImagesAsData() bool { return r.imagesAsData }
+
+// ThinksInText reports whether a text of an answer may begin with reasoning between the marks <think> and </think>.
+func (r *Rules) ThinksInText() bool { return r.thinksInText }
 
 // Drops reports whether the provider does not take a member of a request with an effort of reasoning, which is empty when the request has
 // none.
