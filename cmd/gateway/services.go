@@ -25,6 +25,7 @@ import (
 	"umg/app/prompt"
 	"umg/app/provider"
 	"umg/app/provider/assetapi"
+	"umg/app/provider/credentialstore"
 	"umg/app/provider/health"
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
@@ -45,12 +46,13 @@ type serviceLayer struct {
 	apiKeys  *apikey.Service
 	keys     *apikey.Cache
 
-	catalog   *catalog.Catalog
-	traces    *traces // Traces are nil when no collector is configured.
-	providers *provider.Client
-	health    *health.Monitor
-	egress    *egress.Client
-	files     *egress.Client // The client downloads provider files, which may be large.
+	credentials *credentialstore.Store
+	catalog     *catalog.Catalog
+	traces      *traces // Traces are nil when no collector is configured.
+	providers   *provider.Client
+	health      *health.Monitor
+	egress      *egress.Client
+	files       *egress.Client // The client downloads provider files, which may be large.
 
 	limits        *ratelimit.Limiter
 	visitorLimits *ratelimit.Addresses
@@ -127,8 +129,10 @@ func (g *gatewayServer) openAccounts() {
 // know a replica by its machine's name.
 func (g *gatewayServer) openUpstreams(ctx context.Context, secrets catalog.SecretLookup) (err error) {
 	s, db, now := &g.services, g.stores.database.db, g.stores.clock.Now
+	s.credentials = credentialstore.New(db, credentialstore.Options{Now: now, Log: g.log, Key: g.stores.key, CheckValue: checkCredential})
 	s.catalog, err = catalog.Open(ctx, db, catalog.Options{
 		Now: now, Secrets: secrets, Log: g.log, Replica: g.billing.replica, Traits: dialect.Traits, Extras: extrasOf,
+		Sealed: s.credentials.Values, CheckCredential: checkCredential,
 	})
 	if err != nil {
 		return fmt.Errorf("catalog: %w", err)
