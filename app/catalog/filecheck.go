@@ -214,6 +214,7 @@ func (v *FileProvider) check(p problems) {
 			v.Assets.Group)
 	}
 	v.checkUsage(p)
+	v.checkSpend(p)
 	v.Timeouts.check(p.at("timeouts"))
 	v.Breaker.check(p.at("breaker"))
 	checkLimit(p.at("limits"), "concurrency", v.Limits.Concurrency)

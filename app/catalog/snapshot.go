@@ -149,9 +149,9 @@ type Provider struct {
 	Credentials []Secret
 	// CredentialIDs are the references of the credentials in the file, in their order. They are stable and no secrets.
 	CredentialIDs []string
-	Proxy       string
-	Prefill     []llm.Style
-	Breaker     Breaker
+	Proxy         string
+	Prefill       []llm.Style
+	Breaker       Breaker
 	// CredentialHeader is empty for Authorization: Bearer.
 	CredentialHeader string
 	// Auth is how the credentials are used. Its header is in CredentialHeader.
@@ -169,6 +169,8 @@ type Provider struct {
 	AfterCancel AfterCancel
 	// CostIsPrice means that the cost that the provider states in an answer is the price of the call.
 	CostIsPrice bool
+	// Spend has the spend caps; nil when there are none.
+	Spend *FileSpend
 	// Unusable is why the routes of the provider cannot be used. It is empty when they can.
 	Unusable string
 
@@ -298,7 +300,7 @@ func (v *FileProvider) resolve(sources *Sources) (*Provider, *resolver) {
 		Paths: maps.Clone(v.Paths), Limits: v.Limits,
 		AssetGroup: v.Assets.Group, Proxy: r.fill("proxy", v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
 		UsageReader: v.Usage, AfterCancel: cmp.Or(v.AfterCancel, CancelUnknown), CostIsPrice: v.ProviderCost == CostIsPrice,
-		totalNamed: v.Timeouts.Total > 0,
+		Spend: v.spendCaps(), totalNamed: v.Timeouts.Total > 0,
 	}
 	p.Timeouts = v.Timeouts.withDefaults(
 		Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault})

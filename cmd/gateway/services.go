@@ -27,6 +27,7 @@ import (
 	"umg/app/provider/assetapi"
 	"umg/app/provider/credentialstore"
 	"umg/app/provider/health"
+	"umg/app/provider/spend"
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
 	"umg/app/traffic"
@@ -51,6 +52,7 @@ type serviceLayer struct {
 	traces      *traces // Traces are nil when no collector is configured.
 	providers   *provider.Client
 	health      *health.Monitor
+	spend       *spend.Tracker
 	egress      *egress.Client
 	files       *egress.Client // The client downloads provider files, which may be large.
 
@@ -137,6 +139,12 @@ func (g *gatewayServer) openUpstreams(ctx context.Context, secrets catalog.Secre
 	if err != nil {
 		return fmt.Errorf("catalog: %w", err)
 	}
+	s.spend = spend.New(db, spend.Options{
+		Now: now, Log: g.log, Providers: func() []*catalog.Provider { return s.catalog.Snapshot().Providers() },
+	})
+	if err = s.spend.Load(ctx); err != nil {
+		return err
+	}
 	if s.traces, err = openTraces(ctx, g.cfg.telemetryFlags, g.log); err != nil {
 		return err
 	}
@@ -147,7 +155,7 @@ func (g *gatewayServer) openUpstreams(ctx context.Context, secrets catalog.Secre
 	}
 	s.health = health.New(health.Options{
 		Now: time.Now, Random: mathrand.IntN, DB: db, Log: g.log, Replica: replica,
-		Unusable: func() map[string]string { return s.catalog.Snapshot().Unusable() },
+		Unusable: func() map[string]string { return s.catalog.Snapshot().Unusable() }, Capped: s.spend.Reached,
 	})
 	s.minuteCounts = traffic.NewMinuteCounts(db, traffic.MinuteOptions{
 		Now: time.Now, Replica: replica, Log: g.log, InFlight: s.admission.InFlight,
@@ -226,7 +234,7 @@ func (s *serviceLayer) workers(dsn string) []worker {
 	}
 	return []worker{
 		s.admission.Run, s.limits.Run, s.accounts.Run, s.apiKeys.Run, s.idempotency.Run, s.assets.Run,
-		s.minuteCounts.Run, s.recentCalls.Run, s.content.Run, s.prices.Run,
+		s.minuteCounts.Run, s.recentCalls.Run, s.content.Run, s.prices.Run, s.spend.Run,
 		listening(s.videos.Run), listening(s.webhooks.Run), listening(s.keys.Run), listening(s.catalog.Run), listening(s.health.Run),
 	}
 }
