@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/app"
 	"umg/views"
 	"umg/views/format"
 	"umg/views/ui"
@@ -64,6 +65,7 @@ const (
 	RouteUnseen    RouteState = "unseen"  // no replica has tried it recently
 	RouteTrial     RouteState = "trial"   // gets one call at a time, to test whether it works again
 	RouteCrowded   RouteState = "crowded" // the provider's own limits are used up
+	RouteCapped    RouteState = "capped"  // a spend cap is reached
 	RouteResting   RouteState = "resting" // every credential of the provider is in its cooldown
 	RouteEjected   RouteState = "ejected"
 	RoutePaused    RouteState = "paused"    // paused with its provider
@@ -111,7 +113,34 @@ type TrafficProvider struct {
 	Usage string
 	// CostIsPrice means that the cost that it states is the price of the call.
 	CostIsPrice bool
+	// Spend are the spend caps, with what is spent.
+	Spend []ProviderSpend
 }
+
+// ProviderSpend is a spend cap of a provider, or of one of its credentials.
+type ProviderSpend struct {
+	Credential string // reference of the credential; empty for the whole provider
+	Period     string // day or month
+	Cap, Spent app.Amount
+	ResetsAt   time.Time
+}
+
+func (s ProviderSpend) budget() views.KeyBudget {
+	return views.KeyBudget{Limit: s.Cap, Spent: s.Spent, Left: s.Cap - s.Spent, Period: s.Period, ResetsAt: &s.ResetsAt}
+}
+
+func (s ProviderSpend) reached() bool { return s.Spent >= s.Cap }
+
+// words are what is spent, the cap and its period.
+func (s ProviderSpend) words() string {
+	text := s.budget().SpentWords()
+	if s.Credential != "" {
+		text += " with " + s.Credential
+	}
+	return text
+}
+
+func (s ProviderSpend) label() string { return "Spend cap: " + s.words() }
 
 // UnusableOn is a replica that cannot call a provider, and why.
 type UnusableOn struct{ Replica, Reason string }
@@ -196,6 +225,7 @@ var routeVerdicts = map[RouteState]views.Badge{
 	RouteUnseen:    {Tone: ui.Plain, Text: "No calls lately"},
 	RouteTrial:     {Tone: ui.Warning, Text: "On trial"},
 	RouteCrowded:   {Tone: ui.Warning, Text: "At its limit"},
+	RouteCapped:    {Tone: ui.Warning, Text: "Spend cap reached"},
 	RouteResting:   {Tone: ui.Danger, Text: "No credential"},
 	RouteEjected:   {Tone: ui.Danger, Text: "Ejected"},
 	RoutePaused:    {Tone: ui.Warning, Text: "Provider paused"},
@@ -205,7 +235,7 @@ var routeVerdicts = map[RouteState]views.Badge{
 
 // badness orders states: what an operator has to know comes last.
 var badness = []RouteState{
-	RouteUnwatched, RouteUnseen, RouteOpen, RouteCrowded, RouteTrial, RouteResting, RouteEjected, RoutePaused, RouteUnusable,
+	RouteUnwatched, RouteUnseen, RouteOpen, RouteCrowded, RouteTrial, RouteCapped, RouteResting, RouteEjected, RoutePaused, RouteUnusable,
 }
 
 // state is the worst that any replica sees, and how many see it.
@@ -281,6 +311,8 @@ func (s RouteSeen) reason() string {
 	switch {
 	case s.State == RouteCrowded:
 		return "The provider's own limits are used up"
+	case s.State == RouteCapped:
+		return "Goes on in the next day or month, or with a higher cap"
 	case s.State == RouteUnwatched:
 		return "Circuit breaker covers text only"
 	case s.State == RoutePaused:

@@ -30,6 +30,9 @@ func (m *Monitor) spentUp(p *catalog.Provider) (s spentUp) {
 	return s
 }
 
+// SpentUp reports whether spend caps keep all calls away from a provider.
+func (m *Monitor) SpentUp(p *catalog.Provider) bool { return m.spentUp(p).all }
+
 // SpendCapped reports whether a spend cap keeps calls away from a provider that use its first credential alone.
 func (m *Monitor) SpendCapped(p *catalog.Provider) bool {
 	s := m.spentUp(p)
