@@ -28,7 +28,7 @@ const (
 
 	// hintChars is how much of a value stays visible, and hintedBytesMin the length from which that tells next to nothing of it.
 	hintChars      = 4
-	hintedBytesMin = 20
+	hintedBytesMin = 12
 )
 
 // sealPurpose is the purpose of the seal. A change of it makes all sealed credentials unreadable.
