@@ -78,7 +78,7 @@ func TestCallsLeaveAProviderWhoseSpendCapIsReached(t *testing.T) {
 		_, _, err := on.generate(on.call("test/twofold", "hi", ""))
 		e := apptest.WantError(t, err, app.Unavailable, "no_available_provider")
 		if strings.Contains(e.Message, "spend") || strings.Contains(e.Message, "first") || e.RetryAfter == 0 || len(b.sim.Requests()) != asked {
-			t.Errorf("the client is told %+v", e)
+			t.Errorf("the client got %+v", e)
 		}
 	}
 	clock.Advance(24 * time.Hour)

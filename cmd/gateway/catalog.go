@@ -29,7 +29,7 @@ type catalogFile struct {
 
 	File       string `arg:"" help:"Catalog file (YAML)." type:"existingfile"`
 	AllowUnset bool   `help:"Only warn about credentials and variables without a usable value here."`
-	SecretKey  string `env:"UMG_SECRET_KEY" secret:"value" help:"Key of sealed credentials; else that of the data folder." placeholder:"BASE64"`
+	SecretKey  string `env:"UMG_SECRET_KEY" secret:"value" help:"Key of the servers; else that of the data folder." placeholder:"BASE64"`
 }
 
 // read parses and checks the file and reports every mistake at once. A reference without a usable value is a mistake unless allowUnset is

@@ -47,14 +47,10 @@ type serviceLayer struct {
 	apiKeys  *apikey.Service
 	keys     *apikey.Cache
 
-	credentials *credentialstore.Store
-	catalog     *catalog.Catalog
-	traces      *traces // Traces are nil when no collector is configured.
-	providers   *provider.Client
-	health      *health.Monitor
-	spend       *spend.Tracker
-	egress      *egress.Client
-	files       *egress.Client // The client downloads provider files, which may be large.
+	upstreamServices
+	traces *traces // Traces are nil when no collector is configured.
+	egress *egress.Client
+	files  *egress.Client // The client downloads provider files, which may be large.
 
 	limits        *ratelimit.Limiter
 	visitorLimits *ratelimit.Addresses
@@ -72,6 +68,15 @@ type serviceLayer struct {
 	prices      *notification.PriceChanges
 
 	heapFloor []byte // HeapFloor is kept until the process ends and never used.
+}
+
+// upstreamServices are the catalog and what knows its providers.
+type upstreamServices struct {
+	credentials *credentialstore.Store
+	catalog     *catalog.Catalog
+	providers   *provider.Client
+	health      *health.Monitor
+	spend       *spend.Tracker
 }
 
 // openServices opens the services in the order in which they need each other.

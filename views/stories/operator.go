@@ -75,7 +75,8 @@ func operatorPages() []Story {
 			t.PauseEvents, t.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
-	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(), credentialPages(), catalogPages(), metricPages(),
+	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(),
+		credentialPages(), catalogPages(), metricPages(),
 		marginPages())
 }
 
@@ -99,7 +100,8 @@ func exampleTraffic(s views.Shell) operatorpages.Traffic {
 					Seen: seen(96, 0, 180*ms, 450*ms, 4)},
 				{Provider: "boreal", ProviderName: "Boreal Cloud", Upstream: "aurora-mini", Style: "chat", Place: 1, Share: 30,
 					Seen: seen(41, 0, 240*ms, 1400*ms, 2)},
-				{Provider: "cirrus", ProviderName: "Cirrus", Upstream: "mini", Style: "messages", Unusable: "credential: the variable CIRRUS_API_KEY is not set"},
+				{Provider: "cirrus", ProviderName: "Cirrus", Upstream: "mini", Style: "messages",
+					Unusable: "credential: the variable CIRRUS_API_KEY is not set"},
 			}},
 			{ID: "kestrel/swift", Video: true, Routes: []operatorpages.TrafficRoute{
 				{Provider: "kestrel", ProviderName: "Kestrel", Upstream: "swift-1", Style: "tasks", Place: 1,

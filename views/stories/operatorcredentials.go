@@ -48,7 +48,8 @@ func credentialPages() []Story {
 		form("operator-credential-errors", "Add a credential, fields that are wrong", 422, func(f *operatorpages.CredentialForm) {
 			f.Name = nastyText
 			f.NameError = "Enter a name of at most 63 letters, digits, dots, hyphens and underscores that begins with a letter or digit."
-			f.ValueError = "Provider boreal cannot use the credential: auth of kind google needs the JSON of a service account or an authorized user."
+			f.ValueError = "Provider boreal cannot use the credential: " +
+				"auth of kind google needs the JSON of a service account or an authorized user."
 			f.Problem = "There are 1000 credentials already. Delete one first."
 		}),
 		remove("operator-credential-delete", "Delete a credential", 200, func(*operatorpages.CredentialDelete) {}),

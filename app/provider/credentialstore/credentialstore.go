@@ -90,8 +90,8 @@ func New(db *sqlx.DB, o Options) *Store {
 	return &Store{db: db, o: o, sealer: seal.New(o.Key, sealPurpose)}
 }
 
-// Set stores a value under a name, in place of an earlier value. All replicas use the new value within a second. An invalid name or value is
-// an app.Error that names the parameter.
+// Set stores a value under a name, in place of an earlier value. All replicas use the new value within a second. An invalid name or value
+// is an app.Error that names the parameter.
 func (s *Store) Set(ctx context.Context, name, value, by string) error {
 	value = strings.TrimRight(value, "\r\n")
 	if err := checkInput(name, value); err != nil {
