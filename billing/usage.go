@@ -63,6 +63,8 @@ type Costs struct {
 	// UpstreamCost is what the call cost the operator by the cost card CostCardID; nil when that is not known.
 	UpstreamCost *app.Amount
 	CostCardID   string
+	// Credential is the id of the provider's credential that the call used, which is its reference in the catalog. It may be empty.
+	Credential string
 }
 
 // HasFlag reports whether a word is among the flags of the record.
@@ -100,6 +102,7 @@ type UsageRow struct {
 	ProviderCost    *int64        `db:"provider_cost_nanos" json:"provider_cost_nanos"`
 	UpstreamCost    *int64        `db:"upstream_cost_nanos" json:"upstream_cost_nanos"`
 	CostCardID      string        `db:"cost_card_id" json:"cost_card_id"`
+	Credential      string        `db:"credential" json:"credential"`
 	Flags           string        `db:"flags" json:"flags"`
 	StartedAt       time.Time     `db:"started_at" json:"started_at"`
 	FirstByteMicros int64         `db:"first_byte_micros" json:"first_byte_micros"`
@@ -111,6 +114,7 @@ type UsageRow struct {
 const UsageColumns = `request_id, account_id, budget_id, replica_id, epoch, key_id, model, provider, upstream_model, style,
 	rate_card_id, end_user, finish_reason, error_code, outcome, reason, transaction_id, streamed, estimated, attempts, meters, terms,
 	reserved_nanos, cost_nanos, overrun_nanos, provider_cost_nanos, upstream_cost_nanos, coalesce(cost_card_id, '') as cost_card_id,
+	coalesce(credential, '') as credential,
 	flags, started_at, first_byte_micros, duration_micros, coalesce(trail, '') as trail`
 
 // MeterColumn is the count of one meter in a query for usage records or their sums.
@@ -201,7 +205,7 @@ func appendCosts(b []byte, r *UsageRecord) []byte {
 		terms = t.String()
 	}
 	for _, f := range [...]struct{ member, text string }{
-		{`,"terms":`, terms}, {`,"cost_card_id":`, r.CostCardID}, {`,"flags":`, r.Flags},
+		{`,"terms":`, terms}, {`,"cost_card_id":`, r.CostCardID}, {`,"credential":`, r.Credential}, {`,"flags":`, r.Flags},
 	} {
 		if text := app.MakeStorable(f.text, textBytesMax); text != "" {
 			b = appendText(append(b, f.member...), text)
@@ -286,6 +290,7 @@ func (r UsageRow) Record() UsageRecord {
 		Costs: Costs{
 			Cost: app.Amount(r.Cost), Reserved: app.Amount(r.Reserved), Overrun: app.Amount(r.Overrun),
 			ProviderCost: (*app.Amount)(r.ProviderCost), UpstreamCost: (*app.Amount)(r.UpstreamCost), CostCardID: r.CostCardID,
+			Credential: r.Credential,
 		},
 		Flags:    r.Flags,
 		Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(), Trail: parseTiming(r.Trail),

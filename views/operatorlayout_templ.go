@@ -18,6 +18,7 @@ var operatorTabs = []ui.NavItem{
 	{Icon: ui.IconWallet, Text: "Margin", Href: MarginPath},
 	{Icon: ui.IconGift, Text: "Trials and codes", Href: TrialsPath},
 	{Icon: ui.IconSliders, Text: "Limit requests", Href: LimitAnswersPath},
+	{Icon: ui.IconKey, Text: "Credentials", Href: CredentialsPath},
 	{Icon: ui.IconHistory, Text: "Catalog history", Href: CatalogHistoryPath},
 	{Icon: ui.IconGauge, Text: "Metrics", Href: MetricsPath},
 	{Icon: ui.IconBook, Text: "Help", Href: OperatorHelpPath},
@@ -73,7 +74,7 @@ func OperatorPage(s Shell, title, intro, current string) templ.Component {
 				var templ_7745c5c3_Var3 templ.SafeURL
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(tab.Href))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorlayout.templ`, Line: 25, Col: 35}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorlayout.templ`, Line: 26, Col: 35}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -96,7 +97,7 @@ func OperatorPage(s Shell, title, intro, current string) templ.Component {
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(tab.Text)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorlayout.templ`, Line: 29, Col: 15}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorlayout.templ`, Line: 30, Col: 15}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {

@@ -23,6 +23,7 @@ const (
 	MetricsPath          = OperatorPath + "/metrics"
 	OperatorAccountsPath = OperatorPath + "/accounts"
 	MarginPath           = OperatorPath + "/margin"
+	CredentialsPath      = OperatorPath + "/credentials"
 	TrialsPath           = OperatorPath + "/trials"
 	QueuesPath           = OperatorPath + "/queues"
 	CatalogHistoryPath   = OperatorPath + "/catalog"

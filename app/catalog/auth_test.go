@@ -82,7 +82,7 @@ func TestAuthOfEveryKindReachesTheSnapshot(t *testing.T) {
 		if err != nil || parse(t, string(printed)).Providers[1].Auth != f.Providers[1].Auth {
 			t.Errorf("%s is printed as %s, %v", members, printed, err)
 		}
-		p := f.Providers[1].resolve(lookup)
+		p := resolved(&f.Providers[1], lookup)
 		if p.Auth != f.Providers[1].Auth || p.CredentialHeader != p.Auth.Header || p.Unusable != "" {
 			t.Errorf("%s: %+v, %q", members, p.Auth, p.Unusable)
 		}

@@ -27,6 +27,11 @@ type Options struct {
 	Secrets SecretLookup
 	Log     *slog.Logger
 
+	// Sealed reads the sealed credentials by name. Without it there are none.
+	Sealed func(context.Context) (map[string]SealedCredential, error)
+	// CheckCredential returns why a credential cannot be used with a kind of auth. Its error has nothing of the value. It may be nil.
+	CheckCredential func(Auth, Secret) error
+
 	// Replica is the name under which this replica reports its version. AwaitReplicas does not wait for a replica without a name.
 	Replica string
 
@@ -79,19 +84,25 @@ func (c *Catalog) Changed() <-chan struct{} {
 	return c.changed
 }
 
-// reload makes a new snapshot when the database has another version, or when a model of the current one was shut down. On any error the
-// current one stays.
+// reload makes a new snapshot when the database has another version, when a sealed credential or the file of a credential has changed, or
+// when a model of the current one was shut down. On any error the current one stays.
 func (c *Catalog) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadMax)
 	defer cancel()
 	if present := c.snapshot.Load(); present != nil {
-		if v, err := version(ctx, c.db); err != nil || v == present.version && !present.hasNewlyEnded(c.o.Now()) {
+		current, err := isCurrent(ctx, c.db, present)
+		if err != nil || current && !present.hasNewlyEnded(c.o.Now()) && !present.hasChangedFiles() {
 			return err
 		}
 	}
 	s, err := load(ctx, c.db)
 	if err != nil {
 		return err
+	}
+	if c.o.Sealed != nil {
+		if s.sealed, err = c.o.Sealed(ctx); err != nil {
+			return err
+		}
 	}
 	next, err := snapshotOf(s, c.snapshot.Load(), c.contracts, c.o)
 	if err != nil {

@@ -72,6 +72,8 @@ type FileProvider struct {
 	AfterCancel AfterCancel `yaml:"after_cancel,omitempty" json:"after_cancel,omitempty"`
 	// ProviderCost is what a cost means that the provider states in its answers. The default is compare.
 	ProviderCost ProviderCost `yaml:"provider_cost,omitempty" json:"provider_cost,omitempty"`
+	// Spend is the most that calls of the provider may cost; calls go elsewhere when a cap is reached.
+	Spend FileSpend `yaml:"spend,omitempty" json:"spend,omitzero"`
 }
 
 // FileAssets marks a provider that keeps material assets. The first such provider of a file registers new ones.

@@ -205,6 +205,8 @@ func (v *FileProvider) check(p problems) {
 			p.addf("headers", "%q is not the name of a header in lower case", name)
 		case !headerValue.MatchString(value):
 			p.addf("headers."+name, "holds characters that no header may have")
+		case strings.Contains(referenceForm.ReplaceAllString(value, ""), "${"):
+			p.addf("headers."+name, "holds a reference that is not like ${NAME}")
 		case slices.Contains(secretHeaders, name) && !referenceForm.MatchString(value):
 			p.addf("headers."+name, "must be a reference like ${NAME}; secrets are never written into a catalog")
 		}
@@ -214,6 +216,7 @@ func (v *FileProvider) check(p problems) {
 			v.Assets.Group)
 	}
 	v.checkUsage(p)
+	v.checkSpend(p)
 	v.Timeouts.check(p.at("timeouts"))
 	v.Breaker.check(p.at("breaker"))
 	checkLimit(p.at("limits"), "concurrency", v.Limits.Concurrency)

@@ -90,7 +90,9 @@ func (v *FileProvider) resolvePreset(
 		filled.With[field] = fill("with."+field, v.With[field])
 	}
 	for _, problem := range known.Check(filled.With, nil) {
-		add("with."+problem.Field, problem.Text)
+		if v.With[problem.Field] == "" || filled.With[problem.Field] != "" { // A reference without a value was added by fill.
+			add("with."+problem.Field, problem.Text)
+		}
 	}
 	filled.BaseURL = fill("base_url", v.BaseURL)
 	expanded, wires := filled.expand(known)

@@ -59,13 +59,6 @@ func TestPresetsAreChecked(t *testing.T) {
 	}
 }
 
-func texts(all []error) (list []string) {
-	for _, err := range all {
-		list = append(list, err.Error())
-	}
-	return list
-}
-
 // TestPresetsAreRightProviders expands each preset with its examples, and checks the result like a provider without a preset.
 func TestPresetsAreRightProviders(t *testing.T) {
 	t.Parallel()
@@ -185,17 +178,17 @@ func TestMembersOfAProviderReplaceThoseOfItsPreset(t *testing.T) {
 func TestAProviderWhosePresetCannotBeUsedHasNoRoutes(t *testing.T) {
 	t.Parallel()
 	for members, says := range map[string]string{
-		`preset: later, credential: "${KEY}"`:                               "preset later is not known to this program",
-		`preset: bedrock, credential: "${KEY}", with: {region: "${UNSET}"}`: "not set: UNSET",
-		`preset: bedrock, credential: "${KEY}", with: {region: "${BASE}"}`:  `with.region "http://127.0.0.1:9" must be`,
-		`preset: bedrock, credential: "${KEY}"`:                             "with.region is missing",
+		`preset: later, credential: "${KEY}"`:                               "preset: later is not known to this program",
+		`preset: bedrock, credential: "${KEY}", with: {region: "${UNSET}"}`: "with.region: the variable UNSET is not set",
+		`preset: bedrock, credential: "${KEY}", with: {region: "${BASE}"}`:  `with.region: "http://127.0.0.1:9" must be`,
+		`preset: bedrock, credential: "${KEY}"`:                             "with.region: is missing",
 	} {
 		if p := southOf(t, presetFile(t, members)); !strings.Contains(p.Unusable, says) {
 			t.Errorf("%s: %q", members, p.Unusable)
 		}
 	}
 	f := presetFile(t, `preset: bedrock, credential: "${KEY}", with: {region: "${UNSET}"}`)
-	if got := Unset(f, lookup); !slices.Contains(got, "providers[1].with.region: ${UNSET} of provider south is not set") {
+	if got := texts(CheckReferences(f, Sources{Env: lookup})); len(got) != 1 || got[0] != "providers[1].with.region: the variable UNSET is not set" {
 		t.Errorf("%v", got)
 	}
 }

@@ -46,24 +46,6 @@ func (f File) Names() []string {
 	return names
 }
 
-// Unset lists the references that lookup finds no value for, a line each, with the provider and the field. A disabled provider
-// needs none.
-func Unset(f File, lookup SecretLookup) []string {
-	var all []string
-	for i := range f.Providers {
-		p := &f.Providers[i]
-		if p.Disabled {
-			continue
-		}
-		for _, r := range p.references() {
-			if value, ok := lookup(r.name); !ok || value == "" {
-				all = append(all, fmt.Sprintf("providers[%d].%s: ${%s} of provider %s is not set", i, r.field, r.name, p.ID))
-			}
-		}
-	}
-	return all
-}
-
 // Warnings lists settings of a correct file that have no effect, aliases that most files have and this one lacks, and prices below cost,
 // a line each.
 func Warnings(f File) []string {

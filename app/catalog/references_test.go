@@ -14,23 +14,34 @@ providers:
 models: []
 `
 
-// TestUnsetNamesProviderFieldAndVariable: the error for a variable without a value names the provider, the field and the
-// variable, unless the provider is not in use.
-func TestUnsetNamesProviderFieldAndVariable(t *testing.T) {
+// TestAReferenceWithoutAValueIsNamed: the error for a variable without a value names the field and the variable, unless the provider is
+// not in use.
+func TestAReferenceWithoutAValueIsNamed(t *testing.T) {
 	t.Parallel()
 	f := parse(t, referringFile)
-	got := Unset(f, func(name string) (string, bool) { return map[string]string{"NORTH_KEY_2": "x"}[name], name != "PROXY" })
+	env := map[string]string{"NORTH_KEY_2": "x", "NORTH_KEY": ""}
+	got := texts(CheckReferences(f, Sources{Env: func(name string) (string, bool) { value, ok := env[name]; return value, ok }}))
 	want := []string{
-		"providers[0].credential: ${NORTH_KEY} of provider north is not set",
-		"providers[0].proxy: ${PROXY} of provider north is not set",
-		"providers[0].headers.x-team: ${TEAM} of provider north is not set",
+		"providers[0].credential: the variable NORTH_KEY is empty",
+		"providers[0].proxy: the variable PROXY is not set",
+		"providers[0].headers.x-team: the variable TEAM is not set",
 	}
+	slices.Sort(got)
+	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if all := Unset(f, func(string) (string, bool) { return "x", true }); len(all) > 0 {
+	set := Sources{Env: func(string) (string, bool) { return "http://x", true }}
+	if all := CheckReferences(f, set); len(all) > 0 {
 		t.Errorf("with all of them set: %q", all)
 	}
+}
+
+func texts(all []error) (list []string) {
+	for _, err := range all {
+		list = append(list, err.Error())
+	}
+	return list
 }
 
 // TestADisabledProviderIsNotCalled: its routes are passed over, whatever its variables are.

@@ -18,10 +18,8 @@ const (
 
 // checkCredentials checks the credentials and the proxy of a provider.
 func (v *FileProvider) checkCredentials(p problems) {
-	const plain = "must be a reference like ${NAME}; secrets are never written into a catalog"
-	isReference := func(s string) bool { return s != "" && referenceForm.FindString(s) == s }
-	if v.Credential != "" && !isReference(v.Credential) {
-		p.addf("credential", plain)
+	if reason := badReference(v.Credential); v.Credential != "" && reason != "" {
+		p.addf("credential", "%s", reason)
 	}
 	if v.Credential == "" && len(v.Credentials) > 0 {
 		p.addf("credentials", "are further ones; the first belongs in credential")
@@ -31,9 +29,9 @@ func (v *FileProvider) checkCredentials(p problems) {
 	}
 	for i, one := range v.Credentials {
 		at := fmt.Sprintf("credentials[%d]", i)
-		switch {
-		case !isReference(one):
-			p.addf(at, plain)
+		switch reason := badReference(one); {
+		case reason != "":
+			p.addf(at, "%s", reason)
 		case one == v.Credential || slices.Contains(v.Credentials[:i], one):
 			p.addf(at, "%s is there twice", one)
 		}

@@ -257,8 +257,8 @@ func TestADiffNamesWordsAboutRouting(t *testing.T) {
 func TestAProxyThatIsNoAddressMakesItsProviderUnusable(t *testing.T) {
 	t.Parallel()
 	v := FileProvider{ID: "north", BaseURL: "https://north.example", Proxy: "${PROXY}"}
-	for proxy, want := range map[string]string{"http://u:p@proxy:1": "", "socks5://u:hunter2@proxy:1": "proxy must be an http or https address", "": "not set: PROXY"} {
-		p := v.resolve(func(string) (string, bool) { return proxy, proxy != "" })
+	for proxy, want := range map[string]string{"http://u:p@proxy:1": "", "socks5://u:hunter2@proxy:1": "proxy: must be an http or https address", "": "proxy: the variable PROXY is not set"} {
+		p, _ := v.resolve(&Sources{Env: func(string) (string, bool) { return proxy, proxy != "" }})
 		if p.Unusable != want {
 			t.Errorf("%s: %q", proxy, p.Unusable)
 		}

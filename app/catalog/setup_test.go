@@ -32,18 +32,22 @@ type bench struct {
 	log *safeBuffer
 }
 
-func setup(t *testing.T, secrets SecretLookup) *bench {
+func setup(t *testing.T, secrets SecretLookup, change ...func(*Options)) *bench {
 	t.Helper()
 	b := &bench{db: pgtest.New(t), log: &safeBuffer{}}
 	b.dsn = pgtest.DSN(t, b.db)
-	b.c = b.replica(t, secrets)
+	b.c = b.replica(t, secrets, change...)
 	return b
 }
 
 // replica opens one more catalog on the same database.
-func (b *bench) replica(t *testing.T, secrets SecretLookup) *Catalog {
+func (b *bench) replica(t *testing.T, secrets SecretLookup, change ...func(*Options)) *Catalog {
 	t.Helper()
-	c, err := Open(t.Context(), b.db, Options{Now: time.Now, Secrets: secrets, Log: slog.New(slog.NewTextHandler(b.log, nil))})
+	o := Options{Now: time.Now, Secrets: secrets, Log: slog.New(slog.NewTextHandler(b.log, nil))}
+	for _, one := range change {
+		one(&o)
+	}
+	c, err := Open(t.Context(), b.db, o)
 	if err != nil {
 		t.Fatal(err)
 	}

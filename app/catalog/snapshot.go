@@ -38,6 +38,10 @@ type Snapshot struct {
 	loadedAt  time.Time
 	// forms are the forms of all contracts, by their keys.
 	forms map[string]*contractForm
+	// sealedVersion counts the changes of the sealed credentials.
+	sealedVersion int64
+	// files are the contents of the files of credentials.
+	files map[string]Secret
 }
 
 // Version counts the changes of the catalog. Replicas with the same version hold the same catalog.
@@ -147,9 +151,11 @@ type Provider struct {
 	BaseURL string
 	// Credentials has at least one entry, which may be empty.
 	Credentials []Secret
-	Proxy       string
-	Prefill     []llm.Style
-	Breaker     Breaker
+	// CredentialIDs are the references of the credentials in the file, in their order. They are stable and no secrets.
+	CredentialIDs []string
+	Proxy         string
+	Prefill       []llm.Style
+	Breaker       Breaker
 	// CredentialHeader is empty for Authorization: Bearer.
 	CredentialHeader string
 	// Auth is how the credentials are used. Its header is in CredentialHeader.
@@ -169,6 +175,8 @@ type Provider struct {
 	AfterCancel AfterCancel
 	// CostIsPrice means that the cost that the provider states in an answer is the price of the call.
 	CostIsPrice bool
+	// Spend has the spend caps; nil when there are none.
+	Spend *FileSpend
 	// Unusable is why the routes of the provider cannot be used. It is empty when they can.
 	Unusable string
 
@@ -255,8 +263,11 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 	slices.SortStableFunc(snap.aliases, func(a, b PathAlias) int { return len(b.Path) - len(a.Path) })
 	set := contracts.set(before)
 	providers := map[string]*Provider{}
+	snap.sealedVersion, snap.files = s.sealedVersion, map[string]Secret{}
+	sources := Sources{Env: o.Secrets, Sealed: s.sealed, CheckValue: o.CheckCredential}
 	for i := range s.file.Providers {
-		p := s.file.Providers[i].resolve(o.Secrets)
+		p, r := s.file.Providers[i].resolve(&sources)
+		maps.Copy(snap.files, r.files)
 		providers[p.ID] = p
 		snap.providers = append(snap.providers, p)
 	}
@@ -286,53 +297,44 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 }
 
 // resolve looks up the references of a provider. A missing value makes the provider unusable.
-func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
-	var missing []string
-	fill := func(s string) string {
-		return referenceForm.ReplaceAllStringFunc(s, func(whole string) string {
-			name := whole[2 : len(whole)-1]
-			value, ok := lookup(name)
-			if (!ok || value == "") && !slices.Contains(missing, name) {
-				missing = append(missing, name)
-			}
-			return value
-		})
-	}
-	var badPreset []string
-	v, wires := v.resolvePreset(func(_, text string) string { return fill(text) },
-		func(field, text string) { badPreset = append(badPreset, field+" "+text) })
+func (v *FileProvider) resolve(sources *Sources) (*Provider, *resolver) {
+	r := &resolver{sources: sources}
+	v, wires := v.resolvePreset(r.fill, func(field, text string) { r.addf(field, "%s", text) })
+	r.auth = v.Auth
 	p := &Provider{
-		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credentials: []Secret{NewSecret(fill(v.Credential))},
+		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(r.fill("base_url", v.BaseURL), "/"),
+		Credentials: []Secret{r.credential("credential", v.Credential)}, CredentialIDs: []string{v.Credential},
 		CredentialHeader: cmp.Or(v.CredentialHeader, v.Auth.Header), Auth: v.Auth, Headers: map[string]string{},
 		Paths: maps.Clone(v.Paths), Wires: wires, Limits: v.Limits,
-		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
+		AssetGroup: v.Assets.Group, Proxy: r.fill("proxy", v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
 		UsageReader: v.Usage, AfterCancel: cmp.Or(v.AfterCancel, CancelUnknown), CostIsPrice: v.ProviderCost == CostIsPrice,
-		totalNamed: v.Timeouts.Total > 0,
+		Spend: v.spendCaps(), totalNamed: v.Timeouts.Total > 0,
 	}
 	p.Timeouts = v.Timeouts.withDefaults(
 		Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault})
-	for _, one := range v.Credentials {
-		p.Credentials = append(p.Credentials, NewSecret(fill(one)))
+	for i, one := range v.Credentials {
+		p.Credentials = append(p.Credentials, r.credential(fmt.Sprintf("credentials[%d]", i), one))
+		p.CredentialIDs = append(p.CredentialIDs, one)
 	}
 	for _, name := range sortedKeys(v.Headers) {
-		p.Headers[name] = fill(v.Headers[name])
+		p.Headers[name] = r.fill("headers."+name, v.Headers[name])
+		if !headerBytes.MatchString(p.Headers[name]) {
+			r.addf("headers."+name, "the value has characters that no header may have")
+		}
 	}
 	// A proxy with resolved references may have a name and a password, which a base URL must not have.
-	badBase := badURL(p.BaseURL)
 	proxyURL, err := url.Parse(p.Proxy)
-	switch {
-	case v.Disabled:
-		p.Unusable = "disabled in the catalog"
-	case len(missing) > 0:
-		p.Unusable = "not set: " + strings.Join(missing, ", ")
-	case len(badPreset) > 0:
-		p.Unusable = strings.Join(badPreset, "; ")
-	case badBase != "":
-		p.Unusable = "base_url " + badBase
-	case p.Proxy != "" && (err != nil || !isHTTP(proxyURL)):
-		p.Unusable = "proxy must be an http or https address"
+	if badBase := badURL(p.BaseURL); badBase != "" && len(r.problems) == 0 {
+		r.addf("base_url", "%s", badBase)
 	}
-	return p
+	if p.Proxy != "" && (err != nil || !isHTTP(proxyURL)) {
+		r.addf("proxy", "must be an http or https address")
+	}
+	p.Unusable = r.reasons()
+	if v.Disabled {
+		p.Unusable = "disabled in the catalog"
+	}
+	return p, r
 }
 
 func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts *contractSet) (*Model, error) {

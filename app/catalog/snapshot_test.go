@@ -121,9 +121,9 @@ func TestAProviderWithoutItsCredentialIsKeptButNotUsed(t *testing.T) {
 		secrets SecretLookup
 		reason  string
 	}{
-		"no key":   {func(n string) (string, bool) { return "http://a", n == "BASE" }, "not set: KEY"},
-		"nothing":  {func(string) (string, bool) { return "", false }, "not set: BASE, KEY"},
-		"bad base": {func(string) (string, bool) { return "not an address", true }, "base_url must be an http or https address"},
+		"no key":   {func(n string) (string, bool) { return "http://a", n == "BASE" }, "credential: the variable KEY is not set"},
+		"nothing":  {func(string) (string, bool) { return "", false }, "base_url: the variable BASE is not set; credential: the variable KEY is not set"},
+		"bad base": {func(string) (string, bool) { return "not an address", true }, "base_url: must be an http or https address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

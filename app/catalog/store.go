@@ -19,6 +19,9 @@ var errUnreadable = errors.New("catalog: the stored catalog cannot be read")
 type stored struct {
 	file    File
 	version int64
+	// sealedVersion counts the changes of the sealed credentials, which are sealed.
+	sealedVersion int64
+	sealed        map[string]SealedCredential
 	// cards are the ids of the rate cards in force, by model.
 	cards map[string]string
 	// costCards are the ids of the cost cards in force, by route.
@@ -48,10 +51,11 @@ type storedRoute struct {
 func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 	var row struct {
 		Version                    int64
+		SealedVersion              int64 `db:"sealed_version"`
 		Aliases, Providers, Models []byte
 	}
 	err := q.GetContext(ctx, &row, `
-		select s.version, s.aliases,
+		select s.version, s.sealed_version, s.aliases,
 			(select coalesce(json_agg(p.entry order by p.position), '[]') from providers p) as providers,
 			(select coalesce(json_agg(json_build_object(
 				'entry', m.entry, 'availability', m.availability, 'paused', m.paused, 'card', c.id, 'rates', c.rates, 'conditions', c.conditions,
@@ -67,7 +71,7 @@ func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("catalog: load: %w", err)
 	}
-	s := stored{version: row.Version, cards: map[string]string{}, costCards: map[string]string{}}
+	s := stored{version: row.Version, sealedVersion: row.SealedVersion, cards: map[string]string{}, costCards: map[string]string{}}
 	var models []storedModel
 	err = errors.Join(json.Unmarshal(row.Aliases, &s.file.Aliases), json.Unmarshal(row.Providers, &s.file.Providers),
 		json.Unmarshal(row.Models, &models))
@@ -106,6 +110,23 @@ func version(ctx context.Context, q postgres.Queryer) (int64, error) {
 		return 0, fmt.Errorf("catalog: version: %w", err)
 	}
 	return v, nil
+}
+
+// isCurrent reports whether a snapshot has the versions that load would read.
+func isCurrent(ctx context.Context, q postgres.Queryer, s *Snapshot) (bool, error) {
+	var current bool
+	err := q.GetContext(ctx, &current, `select version = $1 and sealed_version = $2 from catalog_settings`, s.version, s.sealedVersion)
+	if err != nil {
+		return false, fmt.Errorf("catalog: version: %w", err)
+	}
+	return current, nil
+}
+
+// AnnounceSealed makes every replica read the sealed credentials again, once the transaction of q is committed.
+func AnnounceSealed(ctx context.Context, q postgres.Queryer) error {
+	return exec(ctx, q, "announce sealed credentials", `
+		with next as (update catalog_settings set sealed_version = sealed_version + 1 returning version)
+		select pg_notify($1, version::text) from next`, channel)
 }
 
 // Export is the catalog in force as a file. Applying it changes nothing.

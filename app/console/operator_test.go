@@ -37,6 +37,7 @@ func withOperators(t *testing.T) *operatorFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	file.Providers[0].Spend.Daily = catalog.CapAmount(50 * app.Dollar)
 	for _, by := range []string{"ada@ops", "bob@<b>ops</b>"} {
 		if err := catalog.ApplyAs(t.Context(), db, file, catalog.HistoryAction{By: by, Note: "a note of " + by}); err != nil {
 			t.Fatal(err)
@@ -57,6 +58,7 @@ func withOperators(t *testing.T) *operatorFixture {
 		if err != nil {
 			t.Fatal(err)
 		}
+		o.Operator.Credentials, o.Operator.Spend = credentialSources(t, db, o.Catalog)
 		o.Operator.Mail, o.Operator.Settlements = letters, func() operatorpages.SettlementStatus { return k.own }
 	})
 	return k
@@ -182,7 +184,7 @@ func TestPagesForOperatorsAreNoneToOthers(t *testing.T) {
 	own := "/accounts/" + k.accountOf("owner@example.com")
 	for _, path := range []string{
 		"", "/metrics", "/catalog", "/catalog/1", "/catalog/1/catalog.yaml", "/pause?kind=model&id=" + pausable, "/accounts", own, own + "/add",
-		"/queues", "/queues/live", "/trials", "/trials/codes/new", "/trials/codes/ANYCODE/end",
+		"/credentials", "/credentials/new", "/credentials/main/delete", "/queues", "/queues/live", "/trials", "/trials/codes/new", "/trials/codes/ANYCODE/end",
 	} {
 		a := owner.see("/console/operator" + path)
 		if a.status != http.StatusNotFound || len(a.header) != len(nothing.header) {

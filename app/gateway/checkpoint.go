@@ -50,6 +50,7 @@ func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.Usag
 	if p.attempt != nil {
 		route := p.attempt.route
 		u.Provider, u.UpstreamModel = route.Provider.ID, route.Model
+		u.Credential = route.Provider.CredentialID(p.attempt.health.Credential)
 		if c.charged {
 			u.UpstreamCost, u.CostCardID = upstreamCost(route, u.Usage, u.Terms)
 		}

@@ -8,6 +8,7 @@ import (
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 )
@@ -68,6 +69,9 @@ func Derive(key [KeyBytes]byte, purpose string) []byte {
 func (s *Sealer) Seal(plain []byte, context string) []byte {
 	return s.aead.Seal(s.header[:], nil, plain, []byte(context))
 }
+
+// KeyID returns the id of the secret key, in hexadecimal digits. Every sealed value begins with the version and this id.
+func (s *Sealer) KeyID() string { return hex.EncodeToString(s.header[1:]) }
 
 // Open decrypts what Seal made for the same context. It returns ErrOtherKey or ErrBroken. Values that were sealed before
 // they had a header open as well.

@@ -87,13 +87,15 @@ func others(s *catalog.Snapshot, p app.Principal) string {
 // changes a video stays with the provider that made it, as no other knows the video.
 func (s *Service) routesOf(p *plan) ([]*catalog.Route, error) {
 	var routes []*catalog.Route
-	stopped := false
+	stopped, capped := false, false
 	for i := range p.model.Routes {
 		r := &p.model.Routes[i]
 		switch {
 		case p.source != nil && !canChange(r, p.source):
 		case s.o.Health.ProviderPaused(r.Provider.ID):
 			stopped = true
+		case s.o.Health.SpendCapped(r.Provider):
+			capped = true
 		default:
 			routes = append(routes, r)
 		}
@@ -103,6 +105,8 @@ func (s *Service) routesOf(p *plan) ([]*catalog.Route, error) {
 		return s.draw(routes), nil
 	case stopped: // the route belongs to a provider that an operator has paused
 		return nil, paused(p.model, "")
+	case capped: // a spend cap of the operator is reached
+		return nil, noProvider(p.model)
 	case p.source != nil && len(p.model.Routes) > 0:
 		return nil, invalid("model", "The model %s cannot change this video, which %s has made. Leave model out, or make a new video.",
 			p.model.ID, p.source.Model)

@@ -62,6 +62,9 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
 			return err
 		}
 		record := row.record(now, rule)
+		if p, isKnown := s.o.Snapshot().Provider(row.Provider); isKnown {
+			record.Credential = p.CredentialID(0) // Calls about videos use the first credential alone.
+		}
 		record.Usage[meter.Seconds] = int64(e.seconds) * millisecondsPerSecond
 		if err := s.o.Ledger.SettleIn(ctx, tx, row.hold(), billing.Settlement{Cost: e.cost, Record: record}); err != nil {
 			return err

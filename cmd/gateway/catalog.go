@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
-	"slices"
 	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
 
 	"umg/app/catalog"
+	"umg/app/provider/credentialstore"
 )
 
 type catalogCommands struct {
@@ -25,13 +25,19 @@ type catalogCommands struct {
 }
 
 type catalogFile struct {
+	databaseFlags
+
 	File       string `arg:"" help:"Catalog file (YAML)." type:"existingfile"`
-	AllowUnset bool   `help:"Only warn about variables that are not set here."`
+	AllowUnset bool   `help:"Only warn about credentials and variables without a usable value here."`
+	SecretKey  string `env:"UMG_SECRET_KEY" secret:"value" help:"Key of the servers; else that of the data folder." placeholder:"BASE64"`
 }
 
-// read parses and checks the file and reports every mistake at once. An unset variable is a mistake unless allowUnset is
-// true. It returns the number of warnings, which it prints.
-func (f catalogFile) read(allowUnset bool) (catalog.File, int, error) {
+// read parses and checks the file and reports every mistake at once. A reference without a usable value is a mistake unless allowUnset is
+// true. It returns the number of warnings, which it prints. Sealed reads the sealed credentials; it is only called for a file that names
+// some.
+func (f *catalogFile) read(
+	allowUnset bool, log *slog.Logger, sealed func() (map[string]catalog.SealedCredential, error),
+) (catalog.File, int, error) {
 	text, err := os.ReadFile(f.File)
 	if err != nil {
 		return catalog.File{}, 0, err
@@ -44,25 +50,55 @@ func (f catalogFile) read(allowUnset bool) (catalog.File, int, error) {
 		catalog.AddLines(text, mistakes)
 		return catalog.File{}, 0, fmt.Errorf("%s has %d mistakes:\n%w", f.File, len(mistakes), errors.Join(mistakes...))
 	}
-	unset := catalog.Unset(file, os.LookupEnv)
-	if len(unset) > 0 && !allowUnset {
-		return catalog.File{}, 0, fmt.Errorf("%s names variables that are not set here:\n%s\nSet them, write disabled: true at the "+
-			"provider, or add --allow-unset when the servers have them", f.File, strings.Join(unset, "\n"))
+	sources := catalog.Sources{Env: credentials(log), CheckValue: checkCredential}
+	if len(file.SealedNames()) > 0 {
+		if sources.Sealed, err = sealed(); err != nil {
+			return catalog.File{}, 0, err
+		}
 	}
-	warnings := slices.Concat(unset, catalog.Warnings(file))
+	unset := catalog.CheckReferences(file, sources)
+	if len(unset) > 0 && !allowUnset {
+		catalog.AddLines(text, unset)
+		return catalog.File{}, 0, fmt.Errorf("%s names credentials and variables without a usable value here:\n%w\nSet them, write "+
+			"disabled: true at the provider, or add --allow-unset when the servers have them", f.File, errors.Join(unset...))
+	}
+	warnings := catalog.Warnings(file)
+	for _, problem := range unset {
+		warnings = append(warnings, problem.Error())
+	}
 	for _, warning := range warnings {
 		fmt.Fprintf(os.Stderr, "warning: %s: %s\n", f.File, warning)
 	}
 	return file, len(warnings), nil
 }
 
+// sealedCredentials reads the sealed credentials. Where this machine does not have the servers' secret key they have no values.
+func (f *catalogFile) sealedCredentials(ctx context.Context, s *database, log *slog.Logger) (map[string]catalog.SealedCredential, error) {
+	if f.SecretKey == "" {
+		if _, err := os.Stat(secretKeyFile(f.Data)); err != nil {
+			return credentialstore.Names(ctx, s.db)
+		}
+	}
+	store, err := credentialStore(ctx, s, f.SecretKey, log)
+	if err != nil {
+		return nil, err
+	}
+	return store.Values(ctx)
+}
+
 type catalogCheck struct {
 	catalogFile
 }
 
-// Run checks a file without a database.
-func (c *catalogCheck) Run() error {
-	file, warnings, err := c.read(c.AllowUnset)
+// Run checks a file. It needs the database only for a file that names sealed credentials.
+func (c *catalogCheck) Run(ctx context.Context, log *slog.Logger) error {
+	file, warnings, err := c.read(c.AllowUnset, log, func() (all map[string]catalog.SealedCredential, err error) {
+		err = withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
+			all, err = c.sealedCredentials(ctx, s, log)
+			return err
+		})
+		return all, err
+	})
 	switch {
 	case err != nil:
 		return err
@@ -75,20 +111,19 @@ func (c *catalogCheck) Run() error {
 }
 
 type catalogDiff struct {
-	databaseFlags
 	catalogFile
 }
 
 // Run prints a line for each change.
 func (c *catalogDiff) Run(ctx context.Context, log *slog.Logger) error {
 	return withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
-		_, err := c.compare(ctx, s, true)
+		_, err := c.compare(ctx, s, true, log)
 		return err
 	})
 }
 
-func (c *catalogDiff) compare(ctx context.Context, s *database, allowUnset bool) (catalog.File, error) {
-	next, _, err := c.read(allowUnset)
+func (c *catalogDiff) compare(ctx context.Context, s *database, allowUnset bool, log *slog.Logger) (catalog.File, error) {
+	next, _, err := c.read(allowUnset, log, func() (map[string]catalog.SealedCredential, error) { return c.sealedCredentials(ctx, s, log) })
 	if err != nil {
 		return next, err
 	}
@@ -118,7 +153,7 @@ type catalogApply struct {
 // Run prints the changes and applies them.
 func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
 	return withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
-		next, err := c.compare(ctx, s, c.AllowUnset)
+		next, err := c.compare(ctx, s, c.AllowUnset, log)
 		if err != nil {
 			return err
 		}

@@ -18,19 +18,20 @@ import (
 
 // commands is the definition of the command line.
 type commands struct {
-	Serve     serveCommand      `cmd:"" help:"Serve the API and the console."`
-	Demo      demoCommand       `cmd:"" help:"Serve with a local database, a simulated provider and a seeded account."`
-	Simulator simulatorCommand  `cmd:"" help:"Serve the simulated provider alone."`
-	Migrate   migrateCommand    `cmd:"" help:"Migrate the database to the schema of this version."`
-	Catalog   catalogCommands   `cmd:"" help:"Check, compare, apply or export the catalog of providers, models and routes."`
-	Account   accountCommands   `cmd:"" help:"Freeze and unfreeze accounts, and multiply their limits."`
-	Credit    creditCommands    `cmd:"" help:"Grant, debit and refund credit."`
-	Promo     promoCommands     `cmd:"" help:"Manage promotion codes that users redeem for credit."`
-	Ledger    ledgerCommands    `cmd:"" help:"Verify the ledger, and compare it with the exports of providers."`
-	Operator  operatorCommands  `cmd:"" help:"Add operators, and help users who cannot sign in."`
-	SecretKey secretKeyCommands `cmd:"" name:"secret-key" help:"Manage the key that encrypts secrets in the database."`
-	Webhooks  webhookCommands   `cmd:"" help:"Receive webhook events on this machine."`
-	Routes    routesCommand     `cmd:"" help:"List every route of the API and the console, and the permission that it needs."`
+	Serve      serveCommand       `cmd:"" help:"Serve the API and the console."`
+	Demo       demoCommand        `cmd:"" help:"Serve with a local database, a simulated provider and a seeded account."`
+	Simulator  simulatorCommand   `cmd:"" help:"Serve the simulated provider alone."`
+	Migrate    migrateCommand     `cmd:"" help:"Migrate the database to the schema of this version."`
+	Catalog    catalogCommands    `cmd:"" help:"Check, compare, apply or export the catalog of providers, models and routes."`
+	Credential credentialCommands `cmd:"" help:"Store credentials of providers, encrypted, for catalog files to name."`
+	Account    accountCommands    `cmd:"" help:"Freeze and unfreeze accounts, and multiply their limits."`
+	Credit     creditCommands     `cmd:"" help:"Grant, debit and refund credit."`
+	Promo      promoCommands      `cmd:"" help:"Manage promotion codes that users redeem for credit."`
+	Ledger     ledgerCommands     `cmd:"" help:"Verify the ledger, and compare it with the exports of providers."`
+	Operator   operatorCommands   `cmd:"" help:"Add operators, and help users who cannot sign in."`
+	SecretKey  secretKeyCommands  `cmd:"" name:"secret-key" help:"Manage the key that encrypts secrets in the database."`
+	Webhooks   webhookCommands    `cmd:"" help:"Receive webhook events on this machine."`
+	Routes     routesCommand      `cmd:"" help:"List every route of the API and the console, and the permission that it needs."`
 }
 
 func main() {

@@ -7,7 +7,7 @@ func (g *gatewayServer) collectors() []prometheus.Collector {
 	b, s := &g.billing, &g.services
 	all := []prometheus.Collector{
 		b.ledger.Collector(), b.leases.Collector(), b.leaseStore.Collector(), b.payments.Collector(),
-		s.limits.Collector(), s.visitorLimits.Collector(), s.admission.Collector(), s.health.Collector(),
+		s.limits.Collector(), s.visitorLimits.Collector(), s.admission.Collector(), s.health.Collector(), s.spend.Collector(),
 		s.videos.Collector(), s.webhooks.Collector(), s.content.Collector(),
 	}
 	if b.journal != nil {

@@ -25,7 +25,9 @@ import (
 	"umg/app/prompt"
 	"umg/app/provider"
 	"umg/app/provider/assetapi"
+	"umg/app/provider/credentialstore"
 	"umg/app/provider/health"
+	"umg/app/provider/spend"
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
 	"umg/app/seal"
@@ -46,12 +48,10 @@ type serviceLayer struct {
 	apiKeys  *apikey.Service
 	keys     *apikey.Cache
 
-	catalog   *catalog.Catalog
-	traces    *traces // Traces are nil when no collector is configured.
-	providers *provider.Client
-	health    *health.Monitor
-	egress    *egress.Client
-	files     *egress.Client // The client downloads provider files, which may be large.
+	upstreamServices
+	traces *traces // Traces are nil when no collector is configured.
+	egress *egress.Client
+	files  *egress.Client // The client downloads provider files, which may be large.
 
 	limits        *ratelimit.Limiter
 	visitorLimits *ratelimit.Addresses
@@ -69,6 +69,15 @@ type serviceLayer struct {
 	prices      *notification.PriceChanges
 
 	heapFloor []byte // HeapFloor is kept until the process ends and never used.
+}
+
+// upstreamServices are the catalog and what knows its providers.
+type upstreamServices struct {
+	credentials *credentialstore.Store
+	catalog     *catalog.Catalog
+	providers   *provider.Client
+	health      *health.Monitor
+	spend       *spend.Tracker
 }
 
 // openServices opens the services in the order in which they need each other.
@@ -129,11 +138,19 @@ func (g *gatewayServer) openAccounts() {
 // know a replica by its machine's name.
 func (g *gatewayServer) openUpstreams(ctx context.Context, secrets catalog.SecretLookup) (err error) {
 	s, db, now := &g.services, g.stores.database.db, g.stores.clock.Now
+	s.credentials = credentialstore.New(db, credentialstore.Options{Now: now, Log: g.log, Key: g.stores.key, CheckValue: checkCredential})
 	s.catalog, err = catalog.Open(ctx, db, catalog.Options{
 		Now: now, Secrets: secrets, Log: g.log, Replica: g.billing.replica, Traits: dialect.Traits, Extras: extrasOf,
+		Sealed: s.credentials.Values, CheckCredential: checkCredential,
 	})
 	if err != nil {
 		return fmt.Errorf("catalog: %w", err)
+	}
+	s.spend = spend.New(db, spend.Options{
+		Now: now, Log: g.log, Providers: func() []*catalog.Provider { return s.catalog.Snapshot().Providers() },
+	})
+	if err = s.spend.Load(ctx); err != nil {
+		return err
 	}
 	if s.traces, err = openTraces(ctx, g.cfg.telemetryFlags, g.log); err != nil {
 		return err
@@ -145,7 +162,7 @@ func (g *gatewayServer) openUpstreams(ctx context.Context, secrets catalog.Secre
 	}
 	s.health = health.New(health.Options{
 		Now: time.Now, Random: mathrand.IntN, DB: db, Log: g.log, Replica: replica,
-		Unusable: func() map[string]string { return s.catalog.Snapshot().Unusable() },
+		Unusable: func() map[string]string { return s.catalog.Snapshot().Unusable() }, Capped: s.spend.Reached,
 	})
 	s.minuteCounts = traffic.NewMinuteCounts(db, traffic.MinuteOptions{
 		Now: time.Now, Replica: replica, Log: g.log, InFlight: s.admission.InFlight,
@@ -224,7 +241,7 @@ func (s *serviceLayer) workers(dsn string) []worker {
 	}
 	return []worker{
 		s.admission.Run, s.limits.Run, s.accounts.Run, s.apiKeys.Run, s.idempotency.Run, s.assets.Run,
-		s.minuteCounts.Run, s.recentCalls.Run, s.content.Run, s.prices.Run,
+		s.minuteCounts.Run, s.recentCalls.Run, s.content.Run, s.prices.Run, s.spend.Run,
 		listening(s.videos.Run), listening(s.webhooks.Run), listening(s.keys.Run), listening(s.catalog.Run), listening(s.health.Run),
 	}
 }

@@ -162,10 +162,15 @@ var assignments = map[string]assignment{
 	"POST /console/operator/pause":  {body: "kind=model&id=" + harness.CheapModel, status: http.StatusNotFound, few: true},
 	"POST /console/operator/resume": {body: "kind=model&id=" + harness.CheapModel, status: http.StatusNotFound, few: true},
 
-	"POST /console/operator/accounts/:id/add":       {body: adjustmentBody, status: http.StatusNotFound, few: true},
-	"POST /console/operator/accounts/:id/take":      {body: adjustmentBody, status: http.StatusNotFound, few: true},
-	"POST /console/operator/accounts/:id/freeze":    {body: adjustmentBody, status: http.StatusNotFound, few: true},
-	"POST /console/operator/accounts/:id/unfreeze":  {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/add":      {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/take":     {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/freeze":   {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/unfreeze": {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/credentials": {
+		body: "name=mine&value=a-credential-of-mine", status: http.StatusNotFound, few: true,
+	},
+	"POST /console/operator/credentials/:name/delete": {status: http.StatusNotFound, few: true},
+
 	"POST /console/operator/trials/codes":           {body: codeBody, status: http.StatusNotFound, few: true},
 	"POST /console/operator/trials/codes/:code/end": {status: http.StatusNotFound, few: true},
 

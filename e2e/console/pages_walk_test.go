@@ -105,7 +105,11 @@ func newReaders(t *testing.T) *tenants {
 // makeCode makes a promotion code.
 func (m *tenants) makeCode(t *testing.T) {
 	t.Helper()
-	m.things["promo"] = "READERSCODE"
+	m.things["promo"], m.things["name"] = "READERSCODE", "readers"
+	a := m.signedIn.Visit(t, "/console/operator/credentials", url.Values{"name": {"readers"}, "value": {"a-credential-of-readers"}})
+	if a.Status != http.StatusSeeOther {
+		t.Fatalf("no credential: %d %s", a.Status, a.Body)
+	}
 	until := time.Now().UTC().AddDate(0, 1, 0).Format(time.DateOnly)
 	form := url.Values{"code": {m.things["promo"]}, "amount": {"10"}, "times": {"500"}, "until": {until}, "days": {"90"}, "reason": {"Spring"}}
 	if a := m.signedIn.Visit(t, "/console/operator/trials/codes", form); a.Status != http.StatusSeeOther {

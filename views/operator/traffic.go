@@ -64,6 +64,7 @@ const (
 	RouteUnseen    RouteState = "unseen"  // no replica has tried it recently
 	RouteTrial     RouteState = "trial"   // gets one call at a time, to test whether it works again
 	RouteCrowded   RouteState = "crowded" // the provider's own limits are used up
+	RouteCapped    RouteState = "capped"  // a spend cap is reached
 	RouteResting   RouteState = "resting" // every credential of the provider is in its cooldown
 	RouteEjected   RouteState = "ejected"
 	RoutePaused    RouteState = "paused"    // paused with its provider
@@ -111,6 +112,8 @@ type TrafficProvider struct {
 	Usage string
 	// CostIsPrice means that the cost that it states is the price of the call.
 	CostIsPrice bool
+	// Spend are the spend caps, with what is spent.
+	Spend []ProviderSpend
 }
 
 // UnusableOn is a replica that cannot call a provider, and why.
@@ -196,6 +199,7 @@ var routeVerdicts = map[RouteState]views.Badge{
 	RouteUnseen:    {Tone: ui.Plain, Text: "No calls lately"},
 	RouteTrial:     {Tone: ui.Warning, Text: "On trial"},
 	RouteCrowded:   {Tone: ui.Warning, Text: "At its limit"},
+	RouteCapped:    {Tone: ui.Warning, Text: "Spend cap reached"},
 	RouteResting:   {Tone: ui.Danger, Text: "No credential"},
 	RouteEjected:   {Tone: ui.Danger, Text: "Ejected"},
 	RoutePaused:    {Tone: ui.Warning, Text: "Provider paused"},
@@ -205,7 +209,7 @@ var routeVerdicts = map[RouteState]views.Badge{
 
 // badness orders states: what an operator has to know comes last.
 var badness = []RouteState{
-	RouteUnwatched, RouteUnseen, RouteOpen, RouteCrowded, RouteTrial, RouteResting, RouteEjected, RoutePaused, RouteUnusable,
+	RouteUnwatched, RouteUnseen, RouteOpen, RouteCrowded, RouteTrial, RouteCapped, RouteResting, RouteEjected, RoutePaused, RouteUnusable,
 }
 
 // state is the worst that any replica sees, and how many see it.
@@ -281,6 +285,8 @@ func (s RouteSeen) reason() string {
 	switch {
 	case s.State == RouteCrowded:
 		return "The provider's own limits are used up"
+	case s.State == RouteCapped:
+		return "Goes on in the next day or month, or with a higher cap"
 	case s.State == RouteUnwatched:
 		return "Circuit breaker covers text only"
 	case s.State == RoutePaused:

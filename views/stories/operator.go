@@ -58,6 +58,7 @@ func operatorPages() []Story {
 		}),
 		trafficStory("operator-traffic-paused", "Traffic, a model and a provider paused", pausedTraffic),
 		trafficStory("operator-traffic-resting", "Traffic, a credential resting and a provider at its limits", restingTraffic),
+		trafficStory("operator-traffic-spend", "Traffic, spend caps that are near and reached", spentTraffic),
 		trafficStory("operator-traffic-replicas", "Traffic, two replicas with different views", twoReplicas),
 		trafficStory("operator-traffic-replica", "Traffic, as one replica sees it", func(t *operatorpages.Traffic) {
 			twoReplicas(t)
@@ -74,7 +75,8 @@ func operatorPages() []Story {
 			t.PauseEvents, t.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
-	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(), catalogPages(), metricPages(),
+	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(),
+		credentialPages(), catalogPages(), metricPages(),
 		marginPages())
 }
 
@@ -98,7 +100,8 @@ func exampleTraffic(s views.Shell) operatorpages.Traffic {
 					Seen: seen(96, 0, 180*ms, 450*ms, 4)},
 				{Provider: "boreal", ProviderName: "Boreal Cloud", Upstream: "aurora-mini", Style: "chat", Place: 1, Share: 30,
 					Seen: seen(41, 0, 240*ms, 1400*ms, 2)},
-				{Provider: "cirrus", ProviderName: "Cirrus", Upstream: "mini", Style: "messages", Unusable: "not set: CIRRUS_API_KEY"},
+				{Provider: "cirrus", ProviderName: "Cirrus", Upstream: "mini", Style: "messages",
+					Unusable: "credential: the variable CIRRUS_API_KEY is not set"},
 			}},
 			{ID: "kestrel/swift", Video: true, Routes: []operatorpages.TrafficRoute{
 				{Provider: "kestrel", ProviderName: "Kestrel", Upstream: "swift-1", Style: "tasks", Place: 1,
@@ -112,7 +115,7 @@ func exampleTraffic(s views.Shell) operatorpages.Traffic {
 				Seen: []operatorpages.ProviderSeen{{Replica: replicaOne, InFlight: 2, Attempts: 41, RetriesLeft: 10}}},
 			{ID: "aurora", Name: "Aurora", Credentials: 1,
 				Seen: []operatorpages.ProviderSeen{{Replica: replicaOne, InFlight: 4, Attempts: 96, RetriesLeft: 11}}},
-			{ID: "cirrus", Name: "Cirrus", Credentials: 1, Unusable: "not set: CIRRUS_API_KEY"},
+			{ID: "cirrus", Name: "Cirrus", Credentials: 1, Unusable: "credential: the variable CIRRUS_API_KEY is not set"},
 			{ID: "kestrel", Name: "Kestrel", Credentials: 1},
 		},
 		PauseEvents: []operatorpages.PauseEvent{
@@ -200,7 +203,7 @@ func twoReplicas(t *operatorpages.Traffic) {
 		}
 	}
 	last := &t.Providers[len(t.Providers)-1]
-	last.UnusableOn = []operatorpages.UnusableOn{{Replica: replicaTwo, Reason: "not set: UMG_PROVIDER_KESTREL_KEY"}}
+	last.UnusableOn = []operatorpages.UnusableOn{{Replica: replicaTwo, Reason: "credential: the variable UMG_PROVIDER_KESTREL_KEY is not set"}}
 	for i := range t.Providers {
 		if p := &t.Providers[i]; len(p.Seen) > 0 {
 			other := p.Seen[0]

@@ -7,6 +7,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/provider/health"
+	"umg/app/provider/spend"
 	operatorpages "umg/views/operator"
 )
 
@@ -18,6 +19,8 @@ type healthView struct {
 	suppliers []map[string]health.ProviderReport
 	pauses    map[[2]string]health.Pause
 	stranded  func(providerID string) []string
+	spend     *spend.Tracker // Spend is nil where spend is not counted.
+	capped    func(*catalog.Provider) bool
 }
 
 func (c *Console) newHealthView(reports []health.Report) *healthView {
@@ -26,6 +29,7 @@ func (c *Console) newHealthView(reports []health.Report) *healthView {
 		list, _ := c.dependents(id)
 		return list
 	}
+	s.spend, s.capped = c.o.Spend, c.o.Health.SpentUp
 	for _, p := range c.o.Health.Pauses() {
 		s.pauses[[2]string{p.Kind, p.ID}] = p
 	}
@@ -117,6 +121,8 @@ func (s *healthView) route(r *catalog.Route, video bool) healthRoute {
 		switch {
 		case paused:
 			seen.State = operatorpages.RoutePaused
+		case s.capped != nil && s.capped(r.Provider):
+			seen.State = operatorpages.RouteCapped
 		case video:
 			seen.State = operatorpages.RouteUnwatched
 		}
@@ -124,7 +130,7 @@ func (s *healthView) route(r *catalog.Route, video bool) healthRoute {
 		switch seen.State {
 		case operatorpages.RouteEjected, operatorpages.RouteResting:
 			one.held = true
-		case operatorpages.RouteCrowded, operatorpages.RoutePaused:
+		case operatorpages.RouteCrowded, operatorpages.RoutePaused, operatorpages.RouteCapped:
 		default:
 			one.open = true
 		}
@@ -222,6 +228,11 @@ func (s *healthView) provider(p *catalog.Provider, pause health.Pause, paused bo
 		AfterCancel: string(p.AfterCancel), Usage: p.UsageReader, CostIsPrice: p.CostIsPrice,
 	}
 	v.Unusable, v.UnusableOn = s.unusable(p)
+	for _, u := range s.spendOf(p) {
+		v.Spend = append(v.Spend, operatorpages.ProviderSpend{
+			Credential: u.Credential, Period: string(u.Period), Cap: u.Cap, Spent: u.Spent, ResetsAt: u.ResetsAt,
+		})
+	}
 	if paused {
 		v.Stranded = s.stranded(p.ID)
 		one := pauseOf(pause, firstOf(v.Stranded))
@@ -253,6 +264,13 @@ func (s *healthView) provider(p *catalog.Provider, pause health.Pause, paused bo
 		v.Seen = append(v.Seen, seen)
 	}
 	return v
+}
+
+func (s *healthView) spendOf(p *catalog.Provider) []spend.Usage {
+	if s.spend == nil {
+		return nil
+	}
+	return s.spend.Usages(p)
 }
 
 // unusable returns why no replica can call a provider, or else the replicas that cannot.

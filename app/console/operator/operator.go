@@ -14,7 +14,9 @@ import (
 	"umg/app/contentlog"
 	"umg/app/mail"
 	"umg/app/operator"
+	"umg/app/provider/credentialstore"
 	"umg/app/provider/health"
+	"umg/app/provider/spend"
 	"umg/app/traffic"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -29,6 +31,8 @@ type Sources struct {
 	MetricsURL   string                  // MetricsURL is the address of this replica's raw metrics.
 	Settlements  func() SettlementStatus // Settlements returns the state of this replica's settlements.
 	Mail         *mail.Service           // Mail is the e-mail queue.
+	Credentials  *credentialstore.Store  // Credentials are the sealed credentials. Without it their pages do not exist.
+	Spend        *spend.Tracker          // Spend knows how far the spend caps of providers are used up.
 }
 
 // Options are the services behind the pages.
@@ -61,7 +65,7 @@ func New(r *page.Renderer, o Options) *Console {
 
 // Routes returns the routes of all pages for operators.
 func (c *Console) Routes() []page.Route {
-	return slices.Concat(c.pageRoutes(), c.accountRoutes(), []page.Route{
+	return slices.Concat(c.pageRoutes(), c.accountRoutes(), c.credentialRoutes(), []page.Route{
 		{Method: http.MethodGet, Path: "/operator/limits", Operator: true, Serve: c.limitAnswers},
 		{Method: http.MethodPost, Path: "/operator/limits/:id", Operator: true, Serve: c.answerLimits},
 	})

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"umg/app"
 	"umg/app/catalog"
@@ -58,30 +59,48 @@ func NeedsSource(kind catalog.AuthKind) bool {
 
 // New makes the source of a credential. The error is for the operator, and has nothing of the credential.
 func New(o Options) (Source, error) {
-	var (
-		source Source
-		err    error
-	)
-	switch kind := o.Auth.Kind; {
-	case kind == catalog.AuthGoogleMetadata:
-		source = newMetadata(o)
-	case o.Value.IsZero():
-		err = errors.New("it is empty")
-	case kind == catalog.AuthSigV4:
-		source, err = newSignature(o)
-	case kind == catalog.AuthGoogle:
-		source, err = newGoogle(o)
-	case kind == catalog.AuthEntra:
-		source = newEntra(o)
-	case kind == catalog.AuthJWT:
-		source, err = newKeyPair(o)
-	default:
-		err = errors.New("its kind of auth has a prepared credential")
-	}
+	source, err := newSource(o)
 	if err != nil {
 		return nil, fmt.Errorf("the credential of provider %s cannot be used: %w", o.Provider, err)
 	}
 	return source, nil
+}
+
+func newSource(o Options) (Source, error) {
+	switch kind := o.Auth.Kind; {
+	case kind == catalog.AuthGoogleMetadata:
+		return newMetadata(o), nil
+	case o.Value.IsZero():
+		return nil, errors.New("it is empty")
+	case kind == catalog.AuthSigV4:
+		return newSignature(o)
+	case kind == catalog.AuthGoogle:
+		return newGoogle(o)
+	case kind == catalog.AuthEntra:
+		return newEntra(o), nil
+	case kind == catalog.AuthJWT:
+		return newKeyPair(o)
+	}
+	return nil, errors.New("its kind of auth has a prepared credential")
+}
+
+// Check returns why a credential cannot be used with a kind of auth, whatever the provider would say of it. The error is for the operator,
+// and has nothing of the credential.
+func Check(auth catalog.Auth, value catalog.Secret) error {
+	if NeedsSource(auth.Kind) {
+		_, err := newSource(Options{Auth: auth, Value: value, Now: time.Now})
+		return err
+	}
+	text := value.Reveal()
+	switch {
+	case text == "":
+		return errors.New("it is empty")
+	case auth.Kind != catalog.AuthQuery && strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }):
+		return errors.New("it has line ends or other characters that no header may have")
+	case strings.TrimSpace(text) != text:
+		return errors.New("it begins or ends with a space")
+	}
+	return nil
 }
 
 // splitCredential splits a credential at its colons. It returns nil unless it has between least and most parts, none of them empty.

@@ -24,8 +24,10 @@ const (
 	Ejected      Block = "ejected" // Calls of the model failed. The ejection has not ended, or its probe is in progress.
 	Paused       Block = "paused"  // An operator has paused the provider.
 	LimitReached Block = "crowded" // The provider's own limits are used up.
-	CoolingDown  Block = "resting" // Every credential of the provider is in cooldown.
-	Slow         Block = "slow"    // The route is ejected because another route answers sooner. It is used when the others have failed.
+	// SpendCapReached means that a spend cap of the provider, or one of each of its credentials, is reached.
+	SpendCapReached Block = "capped"
+	CoolingDown     Block = "resting" // Every credential of the provider is in cooldown.
+	Slow            Block = "slow"    // The route is ejected because another route answers sooner. It is used when the others have failed.
 )
 
 // Options of a Monitor. Now and Random are required.
@@ -39,6 +41,8 @@ type Options struct {
 
 	// Unusable returns the providers that this replica cannot call, by id, with the reasons; it may be nil.
 	Unusable func() map[string]string
+	// Capped reports whether a spend cap is reached: that of a credential by its id, or that of the provider for an empty id. It may be nil.
+	Capped func(p *catalog.Provider, credentialID string) bool
 }
 
 // Monitor tracks the attempts of one replica. It is safe for concurrent use.
@@ -94,7 +98,7 @@ type Try struct {
 
 // Begin starts an attempt on a route, unless it is blocked. The attempt counts against the provider's limits, is the probe of a route
 // whose ejection has ended, and gets a credential that is not in cooldown. Force overrides an ejection and cooldowns, because one route
-// of a model is always tried. It does not override a pause and the provider's own limits.
+// of a model is always tried. It does not override a pause, the provider's own limits and spend caps.
 func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 	if m.ProviderPaused(r.Provider.ID) {
 		return Try{}, Paused
@@ -103,12 +107,13 @@ func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 	s := m.lock(r.Provider)
 	defer s.mu.Unlock()
 	u := s.upstream(r.Model, now)
-	credential, block := s.check(r, u, now)
-	if block != "" && (!force || block == LimitReached) {
+	spent := m.spentUp(r.Provider)
+	credential, block := s.check(r, u, spent, now)
+	if block != "" && (!force || block == LimitReached || block == SpendCapReached) {
 		return Try{}, block
 	}
 	if block == Ejected || block == Slow { // The check has not picked a credential.
-		credential, _ = s.pick(u, now)
+		credential, _ = s.pick(u, spent, now)
 	}
 	s.running++
 	s.attempts.add(now)
@@ -128,7 +133,7 @@ func (m *Monitor) Blocked(r *catalog.Route) Block {
 	now := m.since()
 	s := m.lock(r.Provider)
 	defer s.mu.Unlock()
-	_, block := s.check(r, s.upstream(r.Model, now), now)
+	_, block := s.check(r, s.upstream(r.Model, now), m.spentUp(r.Provider), now)
 	return block
 }
 

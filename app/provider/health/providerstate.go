@@ -121,37 +121,44 @@ func (s *providerState) evictIdle() {
 }
 
 // check returns the credential for an attempt, or why it may not be made.
-func (s *providerState) check(r *catalog.Route, u *upstream, now time.Duration) (credential int, block Block) {
+func (s *providerState) check(r *catalog.Route, u *upstream, spent spentUp, now time.Duration) (credential int, block Block) {
 	limits := r.Provider.Limits
 	switch {
 	case limits.Concurrency > 0 && int64(s.running) >= limits.Concurrency,
 		limits.RequestsPerMinute > 0 && s.attempts.last(secondsPerMinute, now) >= limits.RequestsPerMinute:
 		return 0, LimitReached
+	case spent.all:
+		return 0, SpendCapReached
 	case u.breaker.blocks(now) && u.breaker.slow, u.waitsForHedge(now):
 		return 0, Slow
 	case u.breaker.blocks(now):
 		return 0, Ejected
 	}
-	credential, rests := s.pick(u, now)
+	credential, rests := s.pick(u, spent, now)
 	if rests {
 		return credential, CoolingDown
 	}
 	return credential, ""
 }
 
-// pick returns the first credential that is not in cooldown, or else the one whose cooldown ends first.
-func (s *providerState) pick(u *upstream, now time.Duration) (index int, rests bool) {
+// pick returns the first credential that is not in cooldown, or else the one whose cooldown ends first. It leaves out credentials with a
+// spend cap that is reached.
+func (s *providerState) pick(u *upstream, spent spentUp, now time.Duration) (index int, rests bool) {
 	var soonest time.Duration
+	index = noCredentialIndex
 	for i := range s.cooldowns {
+		if spent.has(i) {
+			continue
+		}
 		until := max(s.cooldowns[i].until, u.cooldowns[i].until)
 		if until <= now {
 			return i, false
 		}
-		if i == 0 || until < soonest {
+		if index == noCredentialIndex || until < soonest {
 			index, soonest = i, until
 		}
 	}
-	return index, true
+	return max(0, index), true
 }
 
 // settleCredential updates the cooldown of the credential of an attempt. It returns the length of a new cooldown of a rejected credential.

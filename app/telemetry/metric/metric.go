@@ -76,6 +76,11 @@ type Vec struct {
 // Set writes the value for the values of the labels, in the order of their names.
 func (v Vec) Set(value int64, labels ...string) { v.set(float64(value), labels...) }
 
+// SetDollars adds an amount of nano-dollars in dollars.
+func (v Vec) SetDollars(nanos int64, labels ...string) {
+	v.set(float64(nanos)/nanosPerDollar, labels...)
+}
+
 // SetBool writes 1 for true and 0 for false.
 func (v Vec) SetBool(value bool, labels ...string) {
 	if value {

@@ -1,0 +1,33 @@
+package operator
+
+import (
+	"time"
+
+	"umg/app"
+	"umg/views"
+)
+
+// ProviderSpend is a spend cap of a provider, or of one of its credentials.
+type ProviderSpend struct {
+	Credential string // reference of the credential; empty for the whole provider
+	Period     string // day or month
+	Cap, Spent app.Amount
+	ResetsAt   time.Time
+}
+
+func (s ProviderSpend) budget() views.KeyBudget {
+	return views.KeyBudget{Limit: s.Cap, Spent: s.Spent, Left: s.Cap - s.Spent, Period: s.Period, ResetsAt: &s.ResetsAt}
+}
+
+func (s ProviderSpend) reached() bool { return s.Spent >= s.Cap }
+
+// words are what is spent, the cap and its period.
+func (s ProviderSpend) words() string {
+	text := s.budget().SpentWords()
+	if s.Credential != "" {
+		text += " with " + s.Credential
+	}
+	return text
+}
+
+func (s ProviderSpend) label() string { return "Spend cap: " + s.words() }
