@@ -42,7 +42,7 @@ func FuzzTranslate(f *testing.F) {
 			needsReason(t, err)
 			return
 		}
-		for _, upstream := range allDialects() {
+		for _, upstream := range allUpstreams() {
 			way, err := New(client, upstream, r, "p", 4096)
 			if err == nil && len(way.Images()) > 0 {
 				continue // the images are fetched first

@@ -212,10 +212,14 @@ func TestAThreadKeptByTheProviderIsRefusedInTheWordClientsKnow(t *testing.T) {
 	}
 }
 
-// allDialects are the dialects of all styles.
-func allDialects() map[llm.Style]*dialect.Dialect {
+// allDialects are the dialects of all styles of clients, and allUpstreams those of all styles of providers.
+func allDialects() map[llm.Style]*dialect.Dialect { return dialectsOf(llm.Styles()) }
+
+func allUpstreams() map[llm.Style]*dialect.Dialect { return dialectsOf(llm.RouteStyles()) }
+
+func dialectsOf(styles []llm.Style) map[llm.Style]*dialect.Dialect {
 	all := map[llm.Style]*dialect.Dialect{}
-	for _, style := range llm.Styles() {
+	for _, style := range styles {
 		all[style], _ = dialect.Of(style)
 	}
 	return all
