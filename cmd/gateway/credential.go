@@ -136,14 +136,14 @@ func (c *credentialDelete) Run(ctx context.Context, log *slog.Logger) error {
 type credentialReseal struct {
 	credentialFlags
 
-	EarlierKeyFile string `required:"" help:"File with the earlier secret key in base64." placeholder:"FILE" type:"existingfile"`
+	Earlier string `required:"" help:"File with the earlier secret key in base64." placeholder:"FILE" type:"existingfile"`
 }
 
 // Run encrypts the credentials of the earlier key with the current one.
 func (c *credentialReseal) Run(ctx context.Context, log *slog.Logger) error {
-	text, err := readSecretFile(c.EarlierKeyFile)
+	text, err := readSecretFile(c.Earlier)
 	if err != nil {
-		return fmt.Errorf("%s %w", c.EarlierKeyFile, err)
+		return fmt.Errorf("%s %w", c.Earlier, err)
 	}
 	earlier, _, err := secretKey(text, c.Data)
 	if err != nil {

@@ -55,56 +55,80 @@ func echoingProvider(t *testing.T) (address string, used func(credential string)
 	}
 }
 
-// TestTheCredentialsOfProvidersAreShownNowhere hands in credentials in every way, makes calls that succeed and fail, and reads all that the
-// gateway shows: answers, pages, exports, metrics, profiles, the log and the tables.
-func TestTheCredentialsOfProvidersAreShownNowhere(t *testing.T) {
-	t.Parallel()
-	address, used := echoingProvider(t)
+// secretSearch collects all that a gateway shows.
+type secretSearch struct {
+	t      *testing.T
+	g      *harness.Gateway
+	env    []string
+	person *harness.ConsoleClient
+	shown  map[string]string // Shown is what is shown, by where.
+}
+
+func (s *secretSearch) run(args ...string) (text string, status int) {
+	s.t.Helper()
+	text, status = harness.RunCommand(s.t, s.env, args...)
+	s.shown["gateway "+strings.Join(args, " ")] = text
+	return text, status
+}
+
+// paste stores a credential in the console.
+func (s *secretSearch) paste(name string) int {
+	s.t.Helper()
+	a := s.person.Visit(s.t, "/console/operator/credentials", url.Values{"name": {name}, "value": {canaries["form"]}})
+	s.shown["paste "+name] = a.Body + fmt.Sprint(a.Header)
+	return a.Status
+}
+
+// startSecretSearch starts a gateway with the credential of the variable, and hands in those of the command and the form.
+func startSecretSearch(t *testing.T) *secretSearch {
+	t.Helper()
 	bin, err := harness.GatewayBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := harness.DemoDir(t)
-	file := filepath.Join(harness.DataDir(t), "key")
-	if err := os.WriteFile(file, []byte(canaries["file"]+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	variable := "UMG_PROVIDER_CANARY=" + canaries["variable"]
-	g, err := harness.StartDemoBinary(bin, []string{variable}, dir)
+	g, err := harness.StartDemoBinary(bin, []string{variable}, harness.DemoDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Stop() })
-	env := []string{"DATABASE_URL=" + g.DatabaseURL(t), "UMG_SECRET_KEY=" + g.SecretKey(t), variable}
-	shown := map[string]string{}
-	run := func(args ...string) int {
-		text, status := harness.RunCommand(t, env, args...)
-		shown["gateway "+strings.Join(args, " ")] = text
-		return status
+	s := &secretSearch{
+		t: t, g: g, env: []string{"DATABASE_URL=" + g.DatabaseURL(t), "UMG_SECRET_KEY=" + g.SecretKey(t), variable}, shown: map[string]string{},
 	}
-	command := filepath.Join(harness.DataDir(t), "command")
-	if err := os.WriteFile(command, []byte(canaries["command"]), 0o600); err != nil {
-		t.Fatal(err)
+	if _, status := s.run("operator", "add", g.Email); status != 0 {
+		t.Fatal(s.shown)
 	}
-	if run("credential", "set", "command", "--file", command) != 0 || run("operator", "add", g.Email) != 0 {
-		t.Fatal(shown)
+	if _, status := s.run("credential", "set", "command", "--file", writeCanary(t, "command")); status != 0 {
+		t.Fatal(s.shown)
 	}
-	person := harness.Customer{Gateway: g}.SignInToConsole(t)
-	paste := func(name string) int {
-		a := person.Visit(t, "/console/operator/credentials", url.Values{"name": {name}, "value": {canaries["form"]}})
-		shown["paste "+name] = a.Body + fmt.Sprint(a.Header)
-		return a.Status
+	s.person = harness.Customer{Gateway: g}.SignInToConsole(t)
+	if status := s.paste("form"); status != http.StatusSeeOther {
+		t.Fatalf("paste: %d %s", status, s.shown["paste form"])
 	}
-	if status := paste("form"); status != http.StatusSeeOther {
-		t.Fatalf("paste: %d %s", status, shown["paste form"])
-	}
-	if status := paste("not a name"); status != http.StatusUnprocessableEntity {
+	if status := s.paste("not a name"); status != http.StatusUnprocessableEntity {
 		t.Errorf("paste under a wrong name: %d", status)
 	}
+	return s
+}
+
+// writeCanary writes a credential to a file.
+func writeCanary(t *testing.T, way string) (path string) {
+	t.Helper()
+	path = filepath.Join(harness.DataDir(t), way)
+	if err := os.WriteFile(path, []byte(canaries[way]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// putProviders adds a provider for each credential, with models that succeed and fail.
+func (s *secretSearch) putProviders(address string) {
+	s.t.Helper()
 	var providers, models strings.Builder
-	references := map[string]string{"variable": "${UMG_PROVIDER_CANARY}", "file": "file:" + file, "command": "sealed:command", "form": "sealed:form"}
-	for _, way := range []string{"variable", "file", "command", "form"} {
-		fmt.Fprintf(&providers, "  - id: by-%s\n    name: By %s\n    base_url: %s\n    credential: %s\n    spend: {daily: 50}\n", way, way, address, references[way])
+	for way, reference := range map[string]string{
+		"variable": "${UMG_PROVIDER_CANARY}", "file": "file:" + writeCanary(s.t, "file"), "command": "sealed:command", "form": "sealed:form",
+	} {
+		fmt.Fprintf(&providers, "  - id: by-%s\n    name: By %s\n    base_url: %s\n    credential: %s\n    spend: {daily: 50}\n", way, way, address, reference)
 		for _, does := range []string{"works", "refuses", "breaks", "rejects"} {
 			fmt.Fprintf(&models, "  - {id: %s/%s, name: Test, owner: test, kind: text, capabilities: [text], input: [text], output: [text], "+
 				"context_tokens: 128000, max_output_tokens: 4096, "+
@@ -112,56 +136,84 @@ func TestTheCredentialsOfProvidersAreShownNowhere(t *testing.T) {
 				"routes: [{provider: by-%s, model: %s, style: chat, order: 1, weight: 1}]}\n", way, does, way, does)
 		}
 	}
-	g.PutCatalog(t, providers.String(), models.String(), "variable/works")
-	if run("catalog", "export") != 0 || run("credential", "list") != 0 || !strings.Contains(shown["gateway credential list"], "6789") {
-		t.Errorf("the lists are %s", shown["gateway credential list"])
+	s.g.PutCatalog(s.t, providers.String(), models.String(), "variable/works")
+}
+
+// lists reads what commands print, and what they say of a credential of the wrong form.
+func (s *secretSearch) lists() {
+	s.t.Helper()
+	export, _ := s.run("catalog", "export")
+	if list, status := s.run("credential", "list"); status != 0 || !strings.Contains(list, "6789") {
+		s.t.Errorf("the list is %s", list)
 	}
-	wrong := filepath.Join(harness.DataDir(t), "wrong.yaml")
-	text := strings.Replace(shown["gateway catalog export"], "credential: sealed:form", "auth: {kind: jwt}\n      credential: sealed:form", 1)
+	wrong := filepath.Join(harness.DataDir(s.t), "wrong.yaml")
+	text := strings.Replace(export, "credential: sealed:form", "auth: {kind: jwt}\n      credential: sealed:form", 1)
 	if err := os.WriteFile(wrong, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	if run("catalog", "check", wrong) == 0 || !strings.Contains(shown["gateway catalog check "+wrong], "].credential: the value of sealed:form cannot be used") {
-		t.Errorf("a credential of the wrong form is accepted: %s", shown["gateway catalog check "+wrong])
+	if said, status := s.run("catalog", "check", wrong); status == 0 || !strings.Contains(said, "].credential: the value of sealed:form cannot be used") {
+		s.t.Errorf("a credential of the wrong form is accepted: %s", said)
 	}
-	var requests []string
+}
+
+// calls makes a call to each model, and returns the pages of the calls.
+func (s *secretSearch) calls(used func(credential string) bool) (pages []string) {
+	s.t.Helper()
 	for way, canary := range canaries {
-		for does, status := range map[string]int{"works": 200, "refuses": 0, "breaks": 0, "rejects": 0} {
+		for _, does := range []string{"works", "refuses", "breaks", "rejects"} {
 			body, _ := json.Marshal(map[string]any{"model": way + "/" + does, "messages": []any{map[string]string{"role": "user", "content": "hi"}}})
-			a := g.Call(t, "POST", "/v1/chat/completions", string(body), harness.BearerHeader(g.SDKAPIKey)...)
-			if status != 0 && a.Status != status || status == 0 && a.Status < 400 {
-				t.Errorf("%s/%s: %d %s", way, does, a.Status, a.Body)
+			a := s.g.Call(s.t, "POST", "/v1/chat/completions", string(body), harness.BearerHeader(s.g.SDKAPIKey)...)
+			if (a.Status == http.StatusOK) != (does == "works") {
+				s.t.Errorf("%s/%s: %d %s", way, does, a.Status, a.Body)
 			}
-			shown["call of "+way+"/"+does] = a.Body + fmt.Sprint(a.Header)
-			requests = append(requests, "/console/requests/"+a.Header.Get("X-Request-Id"))
+			s.shown["call of "+way+"/"+does] = a.Body + fmt.Sprint(a.Header)
+			pages = append(pages, "/console/requests/"+a.Header.Get("X-Request-Id"))
 		}
 		if !used(canary) {
-			t.Errorf("the credential of the %s was not used", way)
+			s.t.Errorf("the credential of the %s was not used", way)
 		}
 	}
-	g.WaitForLedger(t)
-	for _, path := range append(requests, "/console/operator", "/console/operator/credentials", "/console/operator/credentials/new?name=form",
-		"/console/operator/credentials/form/delete", "/console/operator/catalog", "/console/operator/catalog/2", "/console/operator/catalog/2/catalog.yaml",
-		"/console/operator/margin", "/console/operator/queues", "/console/operator/metrics", "/console/requests", "/console/models/form/works") {
-		shown[path] = person.Visit(t, path, nil).Body
-	}
-	if page := shown["/console/operator/credentials"]; !strings.Contains(page, "sealed:form") || !strings.Contains(page, "6789") || !strings.Contains(page, g.Email) {
-		t.Errorf("the page of credentials is %s", page)
-	}
+	s.g.WaitForLedger(s.t)
+	return pages
+}
+
+// ops reads the metrics and the profiles.
+func (s *secretSearch) ops() {
+	s.t.Helper()
 	for _, path := range []string{"/metrics", "/debug/pprof/heap", "/debug/pprof/heap?debug=1", "/debug/pprof/goroutine?debug=2", "/debug/pprof/allocs?debug=1"} {
-		a, err := http.Get(strings.TrimSuffix(g.MetricsURL, "/metrics") + path)
+		a, err := http.Get(strings.TrimSuffix(s.g.MetricsURL, "/metrics") + path)
 		if err != nil {
-			t.Fatal(err)
+			s.t.Fatal(err)
 		}
 		raw, _ := io.ReadAll(a.Body)
 		_ = a.Body.Close()
-		shown[path] = string(raw)
+		s.shown[path] = string(raw)
 	}
-	if !strings.Contains(shown["/metrics"], `umg_provider_spend_cap_dollars{credential="",period="day",provider="by-form"} 50`) {
-		t.Error("the spend cap is no metric")
+	if !strings.Contains(s.shown["/metrics"], `umg_provider_spend_cap_dollars{credential="",period="day",provider="by-form"} 50`) {
+		s.t.Error("the spend cap is no metric")
 	}
-	shown["the tables"], shown["the log"] = dumpTables(t, g), g.Log.String()
-	for where, text := range shown {
+}
+
+// TestTheCredentialsOfProvidersAreShownNowhere hands in credentials in every way, makes calls that succeed and fail, and reads all that the
+// gateway shows: answers, pages, exports, metrics, profiles, the log and the tables.
+func TestTheCredentialsOfProvidersAreShownNowhere(t *testing.T) {
+	t.Parallel()
+	address, used := echoingProvider(t)
+	s := startSecretSearch(t)
+	s.putProviders(address)
+	s.lists()
+	for _, path := range append(s.calls(used), "/console/operator", "/console/operator/credentials", "/console/operator/credentials/new?name=form",
+		"/console/operator/credentials/form/delete", "/console/operator/catalog", "/console/operator/catalog/2", "/console/operator/catalog/2/catalog.yaml",
+		"/console/operator/margin", "/console/operator/queues", "/console/operator/metrics", "/console/requests", "/console/models/form/works") {
+		s.shown[path] = s.person.Visit(t, path, nil).Body
+	}
+	page := s.shown["/console/operator/credentials"]
+	if !strings.Contains(page, "sealed:form") || !strings.Contains(page, "6789") || !strings.Contains(page, s.g.Email) {
+		t.Errorf("the page of credentials is %s", page)
+	}
+	s.ops()
+	s.shown["the tables"], s.shown["the log"] = dumpTables(t, s.g), s.g.Log.String()
+	for where, text := range s.shown {
 		for way, canary := range canaries {
 			if strings.Contains(text, canary) || strings.Contains(text, hex.EncodeToString([]byte(canary))) {
 				t.Errorf("%s shows the credential of the %s", where, way)

@@ -70,7 +70,7 @@ func TestAPICatalogCommands(t *testing.T) {
 	}
 	for _, command := range []string{"check", "apply"} {
 		out, status := harness.RunCommand(t, bare, "catalog", command, file)
-		if status == 0 || !strings.Contains(out, "providers[0].credential: ${UMG_SIMULATOR_KEY} of provider meridian is not set") {
+		if status == 0 || !strings.Contains(out, "providers[0].credential: the variable UMG_SIMULATOR_KEY is not set") {
 			t.Errorf("catalog %s without the variables, status %d: %s", command, status, out)
 		}
 	}
