@@ -138,6 +138,8 @@ type Route struct {
 	Extras llm.ExtraSet
 	// Quirks are in what requests to the provider differ; nil when they do not.
 	Quirks *quirk.Rules
+	// ImagesAsData means that the provider fetches no images by their addresses.
+	ImagesAsData bool
 	// EndUserMember is where the provider takes the id of an end user; empty when it is not known to take one.
 	EndUserMember string
 	// CostCard is what the provider charges the operator for calls of the route; nil when that is unknown.
@@ -367,6 +369,7 @@ func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts
 		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
 		route.Wire = p.Wires[r.Style]
 		route.Quirks = quirk.Of(p.UsageReader, r.Style, out.alwaysReasons())
+		route.ImagesAsData = quirk.TakesImagesAsData(p.UsageReader, r.Style)
 		route.EndUserMember = quirk.EndUserMember(p.UsageReader, r.Style)
 		route.Timeouts = r.Timeouts.withDefaults(m.Timeouts.withDefaults(p.Timeouts))
 		route.Timeouts.Total = m.attemptTotal(&r, p)

@@ -181,13 +181,13 @@ func TestEmulatedProvidersGetImagesByAddress(t *testing.T) {
 	for i := range emulatedWays {
 		for _, style := range []llm.Style{llm.Chat, llm.Messages, llm.Responses} {
 			w := &emulatedWays[i]
-			if w.noImages || w.bytesOnly {
+			if w.noImages {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%s", w.name, style), func(t *testing.T) {
 				t.Parallel()
 				c := &emulatedCell{all.cell(t), w, style, fmt.Sprintf("mark%dx", emulatedMarks.Add(1))}
-				call := c.asks("See", asked{bound: 2000, more: addressMembers(style, "See "+c.mark, files.URL+"/pngPixel.png")})
+				call := c.asks("See", asked{bound: 2000, more: addressMembers(style, "See "+c.mark, files.URL+"/pixel.png")})
 				if record := c.answers(call, false, emulatedText, finishes[style][0]); record.Images != 1 {
 					t.Errorf("the provider got %d images", record.Images)
 				}

@@ -31,8 +31,6 @@ type emulated struct {
 	style      llm.Style
 	// noImages means that the model takes none.
 	noImages bool
-	// bytesOnly means that the provider takes images as data alone, although its style has addresses, too.
-	bytesOnly bool
 	// wait is what an error of too many requests asks to wait, as the client gets it.
 	wait time.Duration
 	// ownUsage means that a client of the style of the way gets the usage in the words of the provider, whose totals, or whose last event,
@@ -59,14 +57,14 @@ var emulatedWays = []emulated{
 	{name: "gemini", entry: `preset: gemini, base_url: "${SIM}/gemini/v1beta"`, model: "gemini-2.5-flash", style: llm.Native, wait: 34400 * time.Millisecond},
 	{name: "vertex-gemini", provider: "vertex", entry: vertexEntry, credential: "ACCOUNT_AT_SIM", model: "gemini-2.5-flash", style: llm.Native,
 		wait: 34400 * time.Millisecond},
-	{name: "vertex-claude", provider: "vertex", entry: vertexEntry, credential: "ACCOUNT_AT_SIM", model: "claude-haiku-4-5@20251001", style: llm.Messages, bytesOnly: true, ownUsage: true,
+	{name: "vertex-claude", provider: "vertex", entry: vertexEntry, credential: "ACCOUNT_AT_SIM", model: "claude-haiku-4-5@20251001", style: llm.Messages, ownUsage: true,
 		wait: 34400 * time.Millisecond},
-	{name: "vertex-open", provider: "vertex", entry: vertexEntry, credential: "GOOGLE_USER", model: "meta/llama-4-maverick", style: llm.Chat, bytesOnly: true,
+	{name: "vertex-open", provider: "vertex", entry: vertexEntry, credential: "GOOGLE_USER", model: "meta/llama-4-maverick", style: llm.Chat,
 		wait: 34400 * time.Millisecond},
 	{name: "bedrock-claude", provider: "bedrock", entry: bedrockEntry, credential: "AWS_SESSION", model: "us.anthropic.claude-haiku-4-5-20251001-v1:0",
-		style: llm.Messages, bytesOnly: true, ownUsage: true, wait: 5 * time.Second},
+		style: llm.Messages, ownUsage: true, wait: 5 * time.Second},
 	{name: "bedrock-claude-key", provider: "bedrock", entry: strings.Replace(bedrockEntry, "}", ", credential_type: api_key}", 1),
-		model: "us.anthropic.claude-haiku-4-5-20251001-v1:0", style: llm.Messages, bytesOnly: true, ownUsage: true, wait: 5 * time.Second},
+		model: "us.anthropic.claude-haiku-4-5-20251001-v1:0", style: llm.Messages, ownUsage: true, wait: 5 * time.Second},
 	{name: "bedrock-converse", provider: "bedrock", entry: bedrockEntry, credential: "AWS", model: "us.amazon.nova-2-lite-v1:0", style: llm.Converse,
 		wait: 5 * time.Second},
 	{name: "azure-key", provider: "azure", entry: `preset: azure, with: {resource: res}, base_url: "${SIM}/azure/openai/v1"`, model: "gpt-5-mini",

@@ -47,7 +47,7 @@ func TestAProviderThatFetchesNothingGetsTheDataOfImages(t *testing.T) {
 	b.gateway = gateway.New(b.options)
 	data := "data:image/gif;base64," + base64.StdEncoding.EncodeToString([]byte(gifPixel))
 	for style, request := range imageRequests {
-		sent, dropped, _ := b.call(style, "test/ollama", "{"+fmt.Sprintf(request, files.URL+"/gifPixel")+"}", false)
+		sent, dropped, _ := b.call(style, "test/ollama", "{"+fmt.Sprintf(request, files.URL+"/pixel.gif")+"}", false)
 		if text := fmt.Sprint(sent); !strings.Contains(text, data) || strings.Contains(text, files.URL) {
 			t.Errorf("%s: the provider gets %s", style, text)
 		}
@@ -58,7 +58,7 @@ func TestAProviderThatFetchesNothingGetsTheDataOfImages(t *testing.T) {
 	if n := fetches.Load(); n != int64(len(imageRequests)) {
 		t.Errorf("%d images were fetched", n)
 	}
-	for _, address := range []string{files.URL + "/gifPixel", data} {
+	for _, address := range []string{files.URL + "/pixel.gif", data} {
 		model := map[bool]string{true: "test/ollama", false: "test/groq"}[address == data]
 		sent, _, _ := b.call(llm.Chat, model, "{"+fmt.Sprintf(imageRequests[llm.Chat], address)+"}", false)
 		if text := fmt.Sprint(sent); !strings.Contains(text, address) || sent["top_k"] == nil {
@@ -68,7 +68,7 @@ func TestAProviderThatFetchesNothingGetsTheDataOfImages(t *testing.T) {
 	if n := fetches.Load(); n != int64(len(imageRequests)) {
 		t.Errorf("%d images were fetched", n)
 	}
-	for _, address := range []string{files.URL + "/page", "http://127.0.0.1:9/gifPixel", "http://169.254.169.254/latest"} {
+	for _, address := range []string{files.URL + "/page", "http://127.0.0.1:9/pixel.gif", "http://169.254.169.254/latest"} {
 		b.provider.take()
 		_, _, err := b.generate(gateway.Call{
 			ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account, KeyID: "key_1"}, Style: llm.Chat,

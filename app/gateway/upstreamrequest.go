@@ -102,7 +102,7 @@ func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*trans
 // mustFetchImages reports whether a request of the route's style has images by address that the provider does not fetch. Such a request is
 // translated to its own style with their data.
 func (b *requestBuilder) mustFetchImages(route *catalog.Route) bool {
-	return route.Quirks != nil && route.Quirks.TakesImagesAsData() && dialect.HasImageAddress(b.call.request.Body)
+	return route.ImagesAsData && dialect.HasImageAddress(route.Style, b.call.request.Body)
 }
 
 // translation is the exchange with a route whose requests are translated.
@@ -127,6 +127,9 @@ func (b *requestBuilder) translation(route *catalog.Route, client *routeRequest,
 	}
 	if route.Quirks != nil {
 		x.ApplyQuirks(route.Quirks)
+	}
+	if route.ImagesAsData {
+		x.SendImagesAsData()
 	}
 	if len(x.Images()) > 0 {
 		return x, x.Check() // The request is written once the images are here.

@@ -227,7 +227,7 @@ func (x *Exchange) prefillTranslated(text string) bool {
 	request.Turns = append(slices.Clip(request.Turns),
 		llm.Turn{Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.Text, Text: text}}})
 	changed.request = &request
-	next := Exchange{client: x.client, upstream: x.upstream, t: &changed, quirks: x.quirks}
+	next := Exchange{client: x.client, upstream: x.upstream, t: &changed, quirks: x.quirks, imagesAsData: x.imagesAsData}
 	if x.body != nil && next.Prepare() != nil {
 		return false
 	}

@@ -29,6 +29,8 @@ type Exchange struct {
 	// quirks are in what requests to the provider differ; nil when they do not. refused are the members that it does not take.
 	quirks  *quirk.Rules
 	refused []string
+	// imagesAsData means that the provider fetches no images.
+	imagesAsData bool
 }
 
 // Passthrough returns the exchange of a call whose route speaks its own style.
@@ -219,10 +221,13 @@ func (x *Exchange) Upstream() llm.Style { return x.upstream.Style }
 // HasStopWatcher reports whether the gateway may end the answer before the provider does.
 func (x *Exchange) HasStopWatcher() bool { return x.t != nil && len(x.t.stops) > 0 }
 
+// SendImagesAsData makes Images return those images too that the style would take by address, because the provider does not.
+func (x *Exchange) SendImagesAsData() { x.imagesAsData = true }
+
 // Images returns the images that must be fetched before the request can be written, because the provider or its style takes none by
 // address. The caller sets their data and type and clears the address.
 func (x *Exchange) Images() []*llm.Media {
-	isFetcher := x.upstream.Codec.Traits().Fields[llm.FeatureImageURL] != "" && (x.quirks == nil || !x.quirks.TakesImagesAsData())
+	isFetcher := x.upstream.Codec.Traits().Fields[llm.FeatureImageURL] != "" && !x.imagesAsData
 	if x.t == nil || isFetcher {
 		return nil
 	}

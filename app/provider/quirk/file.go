@@ -68,7 +68,9 @@ var (
 	endUserMembers = map[llm.Style][]string{
 		llm.Chat: {"user", "safety_identifier"}, llm.Responses: {"user", "safety_identifier"}, llm.Messages: {"metadata.user_id"},
 	}
-	memberForm = regexp.MustCompile(`^[a-z][a-z_]*$`)
+	// imageStyles are the styles in which providers fetch images, unless the table says otherwise.
+	imageStyles = []llm.Style{llm.Chat, llm.Responses, llm.Messages}
+	memberForm  = regexp.MustCompile(`^[a-z][a-z_]*$`)
 )
 
 // file is the table. Its comments explain the members.
@@ -92,8 +94,9 @@ type entry struct {
 	Schemas           string            `yaml:"schemas"`
 	Reasoning         string            `yaml:"reasoning"`
 	Efforts           map[string]string `yaml:"efforts"`
-	Images            string            `yaml:"images"`
 	ThinkText         bool              `yaml:"think_text"`
+	// Images says for each style how the provider takes images.
+	Images map[llm.Style]string `yaml:"images"`
 	// EndUser has the member with the id of the end user in each style.
 	EndUser map[llm.Style]string `yaml:"end_user"`
 }
@@ -146,7 +149,7 @@ func (e *entry) check() error {
 		return fmt.Errorf("%q is not the name of a bound", e.OutputBound)
 	case !slices.Contains([]string{"", usageOption, usageAlways}, e.StreamUsage):
 		return fmt.Errorf("%q is not a way in which usage comes", e.StreamUsage)
-	case e.isEmpty() && e.EndUser == nil:
+	case e.isEmpty() && e.EndUser == nil && e.Images == nil:
 		return errors.New("it changes no request")
 	}
 	return nil
@@ -162,6 +165,11 @@ func (e *entry) checkMaps() error {
 	for style, member := range e.EndUser {
 		if !slices.Contains(endUserMembers[style], member) || style == llm.Chat && slices.Contains(e.Drop, member) {
 			return fmt.Errorf("requests of the style %q have no end user in %q", style, member)
+		}
+	}
+	for style, word := range e.Images {
+		if !slices.Contains(imageStyles, style) || word != imagesData {
+			return fmt.Errorf("images of the style %q cannot be %q", style, word)
 		}
 	}
 	for _, name := range e.DropInMessages {
@@ -184,7 +192,7 @@ func (e *entry) checkWords() error {
 		known      []string
 	}{
 		{"prefill", e.Prefill, []string{"prefix", "partial"}}, {"system", e.System, []string{systemFirst, systemOne}},
-		{"schemas", e.Schemas, []string{schemasPlain, schemasObject, schemasNone}}, {"images", e.Images, []string{imagesData}},
+		{"schemas", e.Schemas, []string{schemasPlain, schemasObject, schemasNone}},
 		{"reasoning", e.Reasoning, slices.Sorted(maps.Keys(reasoningForms))},
 	} {
 		if m.word != "" && !slices.Contains(m.known, m.word) {
@@ -197,7 +205,7 @@ func (e *entry) checkWords() error {
 // isEmpty reports whether chat requests to the provider and its answers do not differ.
 func (e *entry) isEmpty() bool {
 	hasMembers := e.OutputBound != "" || e.Drop != nil || e.DropWhenReasoning != nil || e.Rename != nil || e.ToolChoice != nil
-	hasForms := e.Prefill+e.System+e.Schemas+e.Reasoning+e.Images != "" || e.Efforts != nil || e.Alternation || e.DropInMessages != nil
+	hasForms := e.Prefill+e.System+e.Schemas+e.Reasoning != "" || e.Efforts != nil || e.Alternation || e.DropInMessages != nil
 	return !hasMembers && !hasForms && e.StreamUsage != usageAlways && !e.refusesDeveloper() && !e.ThinkText
 }
 
@@ -205,18 +213,18 @@ func (e *entry) refusesDeveloper() bool { return e.DeveloperRole != nil && !*e.D
 
 func (e *entry) compile() *providerRules {
 	if e.isEmpty() {
-		return &providerRules{endUser: e.EndUser}
+		return &providerRules{endUser: e.EndUser, images: e.Images}
 	}
 	r := Rules{
 		outputBound: e.OutputBound, sendsUsageUnasked: e.StreamUsage == usageAlways, drop: e.Drop, dropWhenReasoning: e.DropWhenReasoning,
 		rename: e.Rename, refusesDeveloper: e.refusesDeveloper(),
 		requiredWord: e.ToolChoice[choiceRequired], namedWord: e.ToolChoice[choiceNamed], thinksInText: e.ThinkText,
 		dropInMessages: e.DropInMessages, prefillMember: e.Prefill, systemOrder: e.System, alternates: e.Alternation,
-		schemas: e.Schemas, reasoningForm: e.Reasoning, efforts: e.Efforts, imagesAsData: e.Images == imagesData,
+		schemas: e.Schemas, reasoningForm: e.Reasoning, efforts: e.Efforts,
 	}
 	always := r
 	always.alwaysReasons = true
-	return &providerRules{usual: &r, alwaysReasoning: &always, endUser: e.EndUser}
+	return &providerRules{usual: &r, alwaysReasoning: &always, endUser: e.EndUser, images: e.Images}
 }
 
 func mustParse() map[string]*providerRules {

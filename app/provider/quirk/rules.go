@@ -29,7 +29,6 @@ type Rules struct {
 	// reasoningForm is the form of reasoning_effort, and efforts are its words that the provider does not know.
 	reasoningForm string
 	efforts       map[string]string
-	imagesAsData  bool
 	// thinksInText means that a text of an answer may begin with reasoning between marks.
 	thinksInText bool
 	// alwaysReasons means that the model reasons when the request does not say so.
@@ -39,7 +38,7 @@ type Rules struct {
 // providerRules are the rules of a provider for its models.
 type providerRules struct {
 	usual, alwaysReasoning *Rules
-	endUser                map[llm.Style]string
+	endUser, images        map[llm.Style]string
 }
 
 var table = mustParse()
@@ -72,8 +71,11 @@ func (r *Rules) OutputBound() string { return r.outputBound }
 // SendsUsageUnasked reports whether the usage of a stream comes without stream_options, which are then refused.
 func (r *Rules) SendsUsageUnasked() bool { return r.sendsUsageUnasked }
 
-// TakesImagesAsData reports whether the provider fetches no images, so that they must be sent as data.
-func (r *Rules) TakesImagesAsData() bool { return r.imagesAsData }
+// TakesImagesAsData reports whether a provider with a reader of usage fetches no images in a style, so that they must be sent as data.
+func TakesImagesAsData(reader string, style llm.Style) bool {
+	p := table[reader]
+	return p != nil && p.images[style] == imagesData
+}
 
 // ThinksInText reports whether a text of an answer may begin with reasoning between the marks <think> and </think>.
 func (r *Rules) ThinksInText() bool { return r.thinksInText }
