@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jmoiron/sqlx"
+
 	"umg/e2e/harness"
 )
 

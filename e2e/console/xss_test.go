@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/playwright-community/playwright-go"
+
 	"umg/e2e/harness"
 )
 
