@@ -25,8 +25,9 @@ create table provider_credential_events (
 -- It counts the changes of provider_credentials, beside the version of the catalog, so that servers read them again.
 alter table catalog_settings add column sealed_version bigint not null default 0;
 
--- The credential of a provider is a reference of one of three forms, and never a value.
+-- The credential of a provider is a reference of one of three forms, and never a value. One of several parts, such as an access key and
+-- its secret, may name a variable for each.
 alter table providers
 	drop constraint if exists providers_credential_check,
 	add constraint providers_credential_check check (
-		credential = '' or credential ~ '^(\$\{[A-Z][A-Z0-9_]*\}|sealed:[A-Za-z0-9][A-Za-z0-9._-]*|file:/.*)$');
+		credential = '' or credential ~ '^(\$\{[A-Z][A-Z0-9_]*\}(:\$\{[A-Z][A-Z0-9_]*\}){0,2}|sealed:[A-Za-z0-9][A-Za-z0-9._-]*|file:/.*)$');

@@ -87,7 +87,8 @@ var authMembers = []authMember{
 		func(a *Auth) string { return a.Scope }},
 	{"tenant", []AuthKind{AuthEntra}, false, entraWord, "the id or the domain of a directory", func(a *Auth) string { return a.Tenant }},
 	{"client_id", []AuthKind{AuthEntra}, false, entraWord, "the id of an application", func(a *Auth) string { return a.ClientID }},
-	{"authority", []AuthKind{AuthEntra, AuthGoogleMetadata}, true, authority, "an address without a path", func(a *Auth) string { return a.Authority }},
+	{"authority", []AuthKind{AuthEntra, AuthGoogleMetadata}, true, authority, "an address without a path",
+		func(a *Auth) string { return a.Authority }},
 }
 
 // checkAuth checks the member auth of a provider, and the credential that its kind needs.

@@ -26,6 +26,10 @@ const (
 // sealedName is the form of the names of sealed credentials.
 var sealedName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
+// variables is the form of a credential from the environment. One of several parts, such as an access key and its secret, may have a
+// variable for each.
+var variables = regexp.MustCompile(`^` + referenceForm.String() + `(:` + referenceForm.String() + `){0,2}$`)
+
 // headerBytes is the form of values of headers, which may hold any length of visible text.
 var headerBytes = regexp.MustCompile(`^[\t\x20-\x7e\x80-\xff]*$`)
 
@@ -59,7 +63,7 @@ func badReference(text string) string {
 		return "must name the file by its whole path, such as file:/run/secrets/key"
 	case isSealed && !IsSealedName(name):
 		return "must name a sealed credential by letters, digits, dots, hyphens and underscores, such as sealed:main"
-	case text == "" || !isFile && !isSealed && referenceForm.FindString(text) != text:
+	case !isFile && !isSealed && !variables.MatchString(text):
 		return "must be a reference like ${NAME}, sealed:NAME or file:/path; secrets are never written into a catalog"
 	}
 	return ""

@@ -19,7 +19,7 @@ func resolved(v *FileProvider, env SecretLookup) *Provider {
 func TestAReferenceOfACredentialHasOneOfThreeForms(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		"${KEY}": "", "sealed:main": "", "sealed:Main-2.b_c": "", "file:/run/secrets/key": "",
+		"${KEY}": "", "${ACCESS_KEY}:${SECRET}": "", "${ACCESS_KEY}:${SECRET}:${SESSION}": "", "sealed:main": "", "sealed:Main-2.b_c": "", "file:/run/secrets/key": "",
 		"sk-live-1":               "must be a reference like ${NAME}, sealed:NAME or file:/path",
 		"${key}":                  "must be a reference like",
 		"Bearer ${KEY}":           "must be a reference like",
@@ -30,6 +30,8 @@ func TestAReferenceOfACredentialHasOneOfThreeForms(t *testing.T) {
 		"file:":                   "must name the file by its whole path",
 		"env:KEY":                 "must be a reference like",
 		strings.Repeat("${K}", 9): "must be a reference like",
+		"${A}:${B}:${C}:${D}":     "must be a reference like",
+		"${A}:secret":             "must be a reference like",
 		"file:/" + strings.Repeat("a", referenceBytesMax): "is longer than",
 	} {
 		for field, members := range map[string]string{

@@ -198,6 +198,21 @@ func (v *FileProvider) check(p problems) {
 			p.addf("paths."+string(style), "must start with /")
 		}
 	}
+	v.checkHeaders(p)
+	if v.Assets != (FileAssets{}) && !assetGroup.MatchString(v.Assets.Group) {
+		p.addf("assets.group", "%q must begin with a letter or digit and hold only letters, digits, dots, hyphens and underscores, at most 63",
+			v.Assets.Group)
+	}
+	v.checkUsage(p)
+	v.checkSpend(p)
+	v.Timeouts.check(p.at("timeouts"))
+	v.Breaker.check(p.at("breaker"))
+	checkLimit(p.at("limits"), "concurrency", v.Limits.Concurrency)
+	checkLimit(p.at("limits"), "requests_per_minute", v.Limits.RequestsPerMinute)
+}
+
+// checkHeaders checks the names and values of the provider's own headers.
+func (v *FileProvider) checkHeaders(p problems) {
 	for _, name := range sortedKeys(v.Headers) {
 		value := v.Headers[name]
 		switch {
@@ -211,16 +226,6 @@ func (v *FileProvider) check(p problems) {
 			p.addf("headers."+name, "must be a reference like ${NAME}; secrets are never written into a catalog")
 		}
 	}
-	if v.Assets != (FileAssets{}) && !assetGroup.MatchString(v.Assets.Group) {
-		p.addf("assets.group", "%q must begin with a letter or digit and hold only letters, digits, dots, hyphens and underscores, at most 63",
-			v.Assets.Group)
-	}
-	v.checkUsage(p)
-	v.checkSpend(p)
-	v.Timeouts.check(p.at("timeouts"))
-	v.Breaker.check(p.at("breaker"))
-	checkLimit(p.at("limits"), "concurrency", v.Limits.Concurrency)
-	checkLimit(p.at("limits"), "requests_per_minute", v.Limits.RequestsPerMinute)
 }
 
 // badBaseURL returns the problem of a base URL, or an empty string. A reference may begin the URL; its value is known only when the

@@ -81,11 +81,11 @@ func headings(p *docs.Page) []string {
 }
 
 // pagesOnly are the codes that only pages of the console and commands answer with, where people read the message.
-const pagesOnly = " code_used cross_origin email_taken email_verified invalid_code invalid_credentials invalid_pause invalid_prompt " +
+const pagesOnly = " code_used credential_in_use credential_not_found cross_origin email_taken email_verified invalid_code invalid_credentials invalid_pause invalid_prompt " +
 	"invitation_for_other invitation_unknown link_expired link_unknown link_used link_void no_mail not_paused password_changed " +
 	"password_common password_too_long password_too_short prompt_changed prompt_not_found prompt_too_large prompts_exhausted same_email same_password " +
 	"limit_request_not_found limit_request_open session_not_found shares_exhausted too_many_requests ticket_expired too_many_streams totp_disabled totp_enabled totp_expired " +
-	"traffic_control_unavailable trial_daily_limit trial_disposable trial_domain_limit trial_had trial_network_limit variable_missing " +
+	"too_many_credentials traffic_control_unavailable trial_daily_limit trial_disposable trial_domain_limit trial_had trial_network_limit variable_missing " +
 	"verification_off version_not_found version_unreadable wrong_password " +
 	"promo_exists promo_not_found promo_redeemed promo_used_up too_many_views view_exists view_not_found view_too_long "
 
