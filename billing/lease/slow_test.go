@@ -120,8 +120,15 @@ func TestAReplicaBeginsThoughTheBooksAreSlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := manager.Recover(t.Context()); err != nil {
-		t.Fatal(err)
+	// A busy machine may not even cancel the batch in time, which is an outage of the database. It is tried again as after any other.
+	for tries := 1; ; tries++ {
+		err := manager.Recover(t.Context())
+		if err == nil {
+			break
+		}
+		if !transient(err) || tries == 5 {
+			t.Fatal(err)
+		}
 	}
 	if at := manager.appliedTo(); at != calls {
 		t.Errorf("applied to %d of %d", at, calls)
