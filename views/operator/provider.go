@@ -19,6 +19,8 @@ func (p TrafficProvider) verdict() views.Badge {
 		return views.Badge{Tone: ui.Danger, Text: "Not set up on some replicas"}
 	case p.Pause != nil:
 		return views.Badge{Tone: ui.Warning, Text: "Paused"}
+	case slices.ContainsFunc(p.Spend, func(s ProviderSpend) bool { return s.Credential == "" && s.reached() }):
+		return views.Badge{Tone: ui.Warning, Text: "Spend cap reached"}
 	case len(p.rests()) > 0:
 		return views.Badge{Tone: ui.Warning, Text: "Credential resting"}
 	case len(p.Seen) == 0:
