@@ -67,7 +67,7 @@ func (s *Service) storeContent(ctx context.Context, r *jobRow) (*postponed, erro
 	switch {
 	case ctx.Err() != nil:
 		return s.released(r), nil //nolint:nilerr // to be stopped is no failure
-	case errors.Is(context.Cause(copying), errLost):
+	case l.isLost():
 		return nil, nil
 	case err != nil:
 		s.o.Log.Warn("storing video content failed", "video_id", r.ID, "error", err)
@@ -391,6 +391,10 @@ func (l *heldClaim) renew(ctx context.Context) error {
 	l.row.ClaimedUntil = &until
 	return nil
 }
+
+// isLost reports whether another worker has the job. The context of the copy does not tell, because the goroutine that renews may end it
+// before the reason has reached it.
+func (l *heldClaim) isLost() bool { return errors.Is(context.Cause(l.ctx), errLost) }
 
 // end stops renewing.
 func (l *heldClaim) end() {
