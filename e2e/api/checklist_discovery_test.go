@@ -12,6 +12,7 @@ import (
 
 	"github.com/lib/pq"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"umg/e2e/harness"
 )
 

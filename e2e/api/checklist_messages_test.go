@@ -52,8 +52,8 @@ var messagesLines = []checkLine{
 	{"C77 tool_choice is an optional object or string", messagesToolChoice},
 	{"C78 metadata is an optional object for the caller's own tracking", member{
 		style: "messages", param: "metadata", form: `"metadata":%s`,
-		takes: []string{`{"user_id":"customer-42"}`, `{"user_id":"customer-42","team":"red"}`, `{}`}, wrong: []string{`"x"`, `7`, `[]`},
-		carried: map[string]string{"chat": `"customer-42"`, "responses": `"customer-42"`},
+		takes: []string{`{"user_id":"` + endUserID + `"}`, `{"user_id":"` + endUserID + `","team":"red"}`, `{}`}, wrong: []string{`"x"`, `7`, `[]`},
+		carried: map[string]string{"chat": `"` + endUserID + `"`, "responses": `"` + endUserID + `"`},
 	}.holds},
 	{"C79 the answer has an id", each("messages", func(t *testing.T, o map[string]any) { isText(t, o, "id") })},
 	{"C80 the answer's type is message", each("messages", func(t *testing.T, o map[string]any) { is(t, o, "type", "message") })},
