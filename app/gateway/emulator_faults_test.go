@@ -121,9 +121,9 @@ var emulatedFaults = map[string]emulatedFault{
 	"empty, cohere":  {way: "cohere", fault: "account", log: []string{refusedCredential, "status=402 meaning=account", "spend limit"}},
 
 	"clock ahead, bedrock": {way: "bedrock-claude", clock: 10 * time.Minute,
-		log: keyIs(403, "Signature expired", "its clock is 10m0s ahead of this server's")},
+		log: keyIs(403, "Signature expired", "the clock of the gateway is 10m0s behind the provider's and must be set")},
 	"clock behind, bedrock": {way: "bedrock-converse", clock: -10 * time.Minute,
-		log: keyIs(403, "not yet current", "its clock is 10m0s behind this server's")},
+		log: keyIs(403, "not yet current", "the clock of the gateway is 10m0s ahead of the provider's and must be set")},
 	"clock behind, google": {way: "vertex-gemini", clock: -10 * time.Minute, log: tokenIs("reasonable timeframe")},
 
 	"token endpoint down, google":  {way: "vertex-gemini", credential: "ACCOUNT_AT_NOWHERE", triedAgain: true},

@@ -44,11 +44,7 @@ func (t *target) fault(status int, header http.Header, reported *errorclass.Repo
 	case status >= http.StatusMultipleChoices:
 		class = ClassRedirect
 	}
-	cause := &statusError{status: status, message: app.Truncate(t.access.hide(reported.Message), messageRunesMax)}
-	if class == ClassCredential {
-		cause.clockAhead = clockAhead(header, t.now())
-	}
-	f := NewFault(class, cause)
+	f := NewFault(class, &statusError{status: status, message: app.Truncate(t.access.hide(reported.Message), messageRunesMax)})
 	f.Status, f.Meaning = status, verdict.Meaning
 	switch verdict.Meaning {
 	case errorclass.Key:
@@ -124,38 +120,10 @@ var classOfMeaning = map[errorclass.Meaning]Class{
 type statusError struct {
 	status  int
 	message string
-	// clockAhead is how far the upstream's clock is ahead of the gateway's; zero when they agree, or when that does not matter.
-	clockAhead time.Duration
 }
 
 func (e *statusError) Error() string {
-	text := "the upstream answered " + strconv.Itoa(e.status) + ": " + strconv.Quote(e.message)
-	switch {
-	case e.clockAhead > 0:
-		text += "; its clock is " + e.clockAhead.String() + " ahead of this server's"
-	case e.clockAhead < 0:
-		text += "; its clock is " + (-e.clockAhead).String() + " behind this server's"
-	}
-	return text
-}
-
-const (
-	// clockSkewMin is the least difference of clocks that can make a provider refuse a signature or a token.
-	clockSkewMin = 2 * time.Minute
-	// clockSkewStep is the unit of a difference of clocks. Dates of answers have no fractions of seconds, and answers take some time.
-	clockSkewStep = 10 * time.Second
-)
-
-// clockAhead is how far the clock of an answer's date is ahead of now, rounded. It is zero for a difference that does not matter.
-func clockAhead(h http.Header, now time.Time) time.Duration {
-	date, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		return 0
-	}
-	if ahead := date.Sub(now).Round(clockSkewStep); ahead.Abs() >= clockSkewMin {
-		return ahead
-	}
-	return 0
+	return "the upstream answered " + strconv.Itoa(e.status) + ": " + strconv.Quote(e.message)
 }
 
 // plainWord returns a code that is a plain word, and otherwise nothing.

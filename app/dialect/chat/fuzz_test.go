@@ -4,19 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"umg/app"
 	"umg/app/dialect/chat"
 	"umg/app/llm"
 	"umg/app/llm/llmtest"
-	"umg/app/sse"
 )
 
 func addFixtures(f *testing.F, folder string) {
@@ -105,7 +102,7 @@ func FuzzDecodeStream(f *testing.F) {
 		if last := len(events) - 1; finished && events[last].Reported && !events[last].Usage.Valid() {
 			t.Fatalf("%+v", events[last])
 		}
-		if cut := decodeInPieces(wire); !reflect.DeepEqual(cut, events) {
+		if cut, _ := llmtest.DecodeInPieces(chat.Codec{}.Decoder(llmtest.NewOptions()), wire); !reflect.DeepEqual(cut, events) {
 			t.Fatalf("in pieces %+v\nwhole %+v", cut, events)
 		}
 		var out []byte
@@ -119,28 +116,4 @@ func FuzzDecodeStream(f *testing.F) {
 			}
 		}
 	})
-}
-
-// decodeInPieces reads a stream that arrives byte by byte.
-func decodeInPieces(wire []byte) []llm.Event {
-	d := chat.Codec{}.Decoder(llmtest.NewOptions())
-	reader := sse.NewReader(iotest.OneByteReader(bytes.NewReader(wire)), sse.NewBudget(64<<20))
-	defer reader.Close()
-	var events []llm.Event
-	for {
-		frame, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			events, _ = d.End(events)
-			return events
-		}
-		if err != nil {
-			return events
-		}
-		if frame.Data == nil {
-			continue
-		}
-		if events, err = d.Decode(events, frame.Event, frame.Data); err != nil && !errors.Is(err, llm.ErrMalformed) {
-			return events
-		}
-	}
 }

@@ -5,17 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"umg/app/dialect/cohere"
 	"umg/app/llm"
 	"umg/app/llm/llmtest"
 	"umg/app/provider/recordings"
-	"umg/app/sse"
 )
 
 // recorded returns the recorded answers by their names.
@@ -210,34 +207,10 @@ func FuzzDecodeStream(f *testing.F) {
 		if finished != (err == nil) || finished && events[len(events)-1].Reported && !events[len(events)-1].Usage.Valid() {
 			t.Fatalf("%v after %+v", err, events)
 		}
-		if cut := decodeInPieces(wire); !reflect.DeepEqual(cut, events) {
+		if cut, _ := llmtest.DecodeInPieces(cohere.Codec{}.Decoder(llmtest.NewOptions()), wire); !reflect.DeepEqual(cut, events) {
 			t.Fatalf("in pieces %+v\nwhole %+v", cut, events)
 		}
 	})
-}
-
-// decodeInPieces reads a stream that arrives byte by byte.
-func decodeInPieces(wire []byte) []llm.Event {
-	d := cohere.Codec{}.Decoder(llmtest.NewOptions())
-	reader := sse.NewReader(iotest.OneByteReader(bytes.NewReader(wire)), sse.NewBudget(64<<20))
-	defer reader.Close()
-	var events []llm.Event
-	for {
-		frame, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			events, _ = d.End(events)
-			return events
-		}
-		if err != nil {
-			return events
-		}
-		if frame.Data == nil {
-			continue
-		}
-		if events, err = d.Decode(events, frame.Event, frame.Data); err != nil && !errors.Is(err, llm.ErrMalformed) {
-			return events
-		}
-	}
 }
 
 // FuzzDecodeResponse proves that any body is an answer, an error or broken, and that answers can be written.

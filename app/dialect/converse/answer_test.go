@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"umg/app/dialect/converse"
 	"umg/app/llm"
@@ -17,7 +16,6 @@ import (
 	"umg/app/provider/framing"
 	"umg/app/provider/framing/framingtest"
 	"umg/app/provider/recordings"
-	"umg/app/sse"
 )
 
 // recorded returns the recorded answers of the API by their names.
@@ -227,34 +225,10 @@ func FuzzDecodeStream(f *testing.F) {
 		if finished != (err == nil) || finished && events[len(events)-1].Reported && !events[len(events)-1].Usage.Valid() {
 			t.Fatalf("%v after %+v", err, events)
 		}
-		if cut := decodeInPieces(wire); !reflect.DeepEqual(cut, events) {
+		if cut, _ := llmtest.DecodeInPieces(converse.Codec{}.Decoder(llmtest.NewOptions()), wire); !reflect.DeepEqual(cut, events) {
 			t.Fatalf("in pieces %+v\nwhole %+v", cut, events)
 		}
 	})
-}
-
-// decodeInPieces reads a stream that arrives byte by byte.
-func decodeInPieces(wire []byte) []llm.Event {
-	d := converse.Codec{}.Decoder(llmtest.NewOptions())
-	reader := sse.NewReader(iotest.OneByteReader(bytes.NewReader(wire)), sse.NewBudget(64<<20))
-	defer reader.Close()
-	var events []llm.Event
-	for {
-		frame, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			events, _ = d.End(events)
-			return events
-		}
-		if err != nil {
-			return events
-		}
-		if frame.Data == nil {
-			continue
-		}
-		if events, err = d.Decode(events, frame.Event, frame.Data); err != nil && !errors.Is(err, llm.ErrMalformed) {
-			return events
-		}
-	}
 }
 
 // FuzzDecodeResponse proves that any body is an answer, an error or broken, and that answers can be written.

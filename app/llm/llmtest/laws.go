@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"testing"
+	"testing/iotest"
 
 	"pgregory.net/rapid"
 
@@ -147,7 +148,16 @@ func compare(t *rapid.T, want, got *llm.Response, wire []byte) {
 
 // DecodeStream reads a whole stream with a decoder. It skips malformed frames.
 func DecodeStream(d llm.StreamDecoder, wire []byte) ([]llm.Event, error) {
-	reader := sse.NewReader(bytes.NewReader(wire), sse.NewBudget(64<<20))
+	return decodeFrom(d, bytes.NewReader(wire))
+}
+
+// DecodeInPieces is DecodeStream for a stream that arrives byte by byte.
+func DecodeInPieces(d llm.StreamDecoder, wire []byte) ([]llm.Event, error) {
+	return decodeFrom(d, iotest.OneByteReader(bytes.NewReader(wire)))
+}
+
+func decodeFrom(d llm.StreamDecoder, wire io.Reader) ([]llm.Event, error) {
+	reader := sse.NewReader(wire, sse.NewBudget(64<<20))
 	defer reader.Close()
 	var events []llm.Event
 	for {

@@ -9,6 +9,9 @@ import (
 // clockDifferenceMin is the least difference between two clocks that can make a signature or an assertion invalid.
 const clockDifferenceMin = 5 * time.Minute
 
+// clockStep is the unit of a difference. Dates of answers have no fractions of seconds, and answers take some time.
+const clockStep = 10 * time.Second
+
 // AdviceOnClock tells the operator how much the clock of the gateway differs from that of an answer. It returns an empty text when they
 // differ by less than five minutes, and when the answer has no date.
 func AdviceOnClock(answer http.Header, now time.Time) string {
@@ -16,7 +19,7 @@ func AdviceOnClock(answer http.Header, now time.Time) string {
 	if err != nil {
 		return ""
 	}
-	switch difference := now.Sub(at).Round(time.Second); {
+	switch difference := now.Sub(at).Round(clockStep); {
 	case difference >= clockDifferenceMin:
 		return fmt.Sprintf("the clock of the gateway is %s ahead of the provider's and must be set", difference)
 	case difference <= -clockDifferenceMin:
