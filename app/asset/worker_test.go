@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/postgres/pgtest"
 	"umg/app/provider"
 )
 
@@ -334,27 +335,14 @@ func TestAResultIsWrittenAgainWhenTheStoreDidNotTakeIt(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			made := b.create("worked on")
-			// The sequence counts although the statement fails.
-			_, err := b.db.ExecContext(t.Context(), `
-				create sequence statements_tried;
-				create function cancel_first() returns trigger language plpgsql as $$
-				begin
-					if nextval('statements_tried') = 1 then
-						raise exception 'too slow' using errcode = 'query_canceled';
-					end if;
-					return coalesce(new, old);
-				end $$;
-				create trigger cancel_first before `+step.event+` on assets for each row when (`+step.refused+`)
-					execute function cancel_first();`)
-			b.must(err)
+			tried := pgtest.CancelFirst(t, b.db, step.event+" on assets", step.refused)
 			step.due(b, made)
 			b.clock.Advance(firstStandard)
 			b.round()
-			var claimed, tried int
+			var claimed int
 			b.must(b.db.GetContext(t.Context(), &claimed, `select count(*) from assets where claimed_until is not null`))
-			b.must(b.db.GetContext(t.Context(), &tried, `select last_value from statements_tried`))
-			if claimed != 0 || tried < 2 {
-				t.Errorf("%d assets are still claimed after %d statements", claimed, tried)
+			if n := tried(); claimed != 0 || n < 2 {
+				t.Errorf("%d assets are still claimed after %d statements", claimed, n)
 			}
 		})
 	}

@@ -159,3 +159,31 @@ func removeStale() {
 		_ = lock.Close()
 	}
 }
+
+// CancelFirst makes the database cancel the first statement that does something to a row of a table, such as "update on jobs", under a
+// condition about old and new, as it does with one that takes too long. The function that it returns counts such statements, the first
+// one included.
+func CancelFirst(t testing.TB, db *sqlx.DB, what, when string) (tried func() int64) {
+	t.Helper()
+	// The sequence counts although the statement fails.
+	_, err := db.ExecContext(t.Context(), `
+		create sequence statements_tried;
+		create function cancel_first() returns trigger language plpgsql as $$
+		begin
+			if nextval('statements_tried') = 1 then
+				raise exception 'too slow' using errcode = 'query_canceled';
+			end if;
+			return coalesce(new, old);
+		end $$;
+		create trigger cancel_first before `+what+` for each row when (`+when+`) execute function cancel_first();`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() (n int64) {
+		t.Helper()
+		if err := db.GetContext(t.Context(), &n, `select case when is_called then last_value else 0 end from statements_tried`); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+}
