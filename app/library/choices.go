@@ -124,10 +124,10 @@ func (index *presetIndex) choice(entry modellist.Model) (Choice, bool) {
 	if !found {
 		c = unknown(index, &family, isKnownFamily, entry)
 	}
-	if entry.ContextTokens > 0 && entry.ContextTokens != c.Model.ContextTokens {
-		m := *c.Model
-		m.ContextTokens, m.MaxOutputTokens = entry.ContextTokens, min(m.MaxOutputTokens, entry.ContextTokens)
-		c.Model = &m
+	if contextTokens, _ := c.Offer.limits(c.Model); entry.ContextTokens > 0 && entry.ContextTokens != contextTokens {
+		o := *c.Offer
+		o.ContextTokens = entry.ContextTokens
+		c.Offer = &o
 	}
 	c.Listed = true
 	return c, true

@@ -36,12 +36,13 @@ var samplingParameters = []string{
 // markup. A markup of zero makes the prices equal to the cost. A choice without a cost has no prices, so that catalog.Check asks for them.
 func (c Choice) FileModel(providerID string, order int, markup catalog.Factor) catalog.FileModel {
 	m := c.Model
+	contextTokens, maxOutputTokens := c.Offer.limits(m)
 	f := catalog.FileModel{
-		ID: c.ID, Name: m.Name, Owner: m.Owner, Kind: catalog.KindText, Capabilities: []string{"text"}, Input: m.Input,
-		Output: []string{modalityText}, ContextTokens: m.ContextTokens, MaxOutputTokens: min(m.MaxOutputTokens, m.ContextTokens),
-		Styles: llm.Styles(), Availability: catalog.Available, Released: m.Released, Shutdown: m.Shutdown,
+		ID: c.ID, Name: m.Name, Owner: m.Owner, Kind: catalog.KindText, Capabilities: []string{"text"}, Input: c.input(),
+		Output: []string{modalityText}, ContextTokens: contextTokens, MaxOutputTokens: maxOutputTokens,
+		Styles: llm.Styles(), Availability: catalog.Available, Released: m.Released, Shutdown: c.Offer.Shutdown,
 		Limits: catalog.Limits{
-			RequestsPerMinute: requestsPerMinute, TokensPerMinute: max(tokensPerMinuteMin, contextsPerMinuteMin*m.ContextTokens),
+			RequestsPerMinute: requestsPerMinute, TokensPerMinute: max(tokensPerMinuteMin, contextsPerMinuteMin*contextTokens),
 		},
 		Routes: []catalog.FileRoute{{
 			Provider: providerID, Model: c.ProviderModel, Style: c.Offer.Style, Order: max(order, 1), Weight: 1, Cost: c.Offer.Cost,
@@ -65,6 +66,13 @@ func (c Choice) FileModel(providerID string, order int, markup catalog.Factor) c
 		}
 	}
 	return f
+}
+
+// input are the modalities that the model takes. Sound is one of them only when it has a price, because it costs more than text.
+func (c *Choice) input() []string {
+	return slices.DeleteFunc(slices.Clone(c.Model.Input), func(modality string) bool {
+		return modality == modalityAudio && (c.Offer.Cost == nil || c.Offer.Cost.Rates[meterInputAudio].Per == 0)
+	})
 }
 
 const statusDeprecated = "deprecated"

@@ -2,6 +2,7 @@ package library
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -73,6 +74,17 @@ type Offer struct {
 	Style   llm.Style `json:"style"`
 	// Cost is what the provider charges; nil when that is not known.
 	Cost *catalog.FileCost `json:"cost,omitempty"`
+	// ContextTokens and MaxOutputTokens are zero when they are those of the model.
+	ContextTokens   int64 `json:"context_tokens,omitempty"`
+	MaxOutputTokens int64 `json:"max_output_tokens,omitempty"`
+	// Shutdown is the day on which the provider ends the offer.
+	Shutdown catalog.Date `json:"shutdown,omitzero"`
+}
+
+// limits are the tokens of the context and of the longest output of a model at a provider.
+func (o *Offer) limits(m *Model) (contextTokens, maxOutputTokens int64) {
+	contextTokens = cmp.Or(o.ContextTokens, m.ContextTokens)
+	return contextTokens, min(cmp.Or(o.MaxOutputTokens, m.MaxOutputTokens), contextTokens)
 }
 
 // offer returns the offer of a model at a preset; nil when there is none.
