@@ -19,6 +19,8 @@ import (
 type builder struct {
 	facts  *facts
 	drafts []draft
+	// bases has models that a file describes in full, by public id.
+	bases map[string]devModel
 	// day is the day for which prices that begin on a day are chosen.
 	day string
 }
@@ -37,7 +39,7 @@ func Build(files Files) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{facts: known, day: known.Date}
+	providers := map[string]devProvider{}
 	for _, p := range known.Presets {
 		text, ok := files.Models[p.Models]
 		if p.Models == "" || !ok {
@@ -47,19 +49,35 @@ func Build(files Files) (*Library, error) {
 		if err := json.Unmarshal(text, &provider); err != nil {
 			return nil, fmt.Errorf("library: models of %s: %w", p.Models, err)
 		}
-		if err := b.addDev(p.Preset, provider); err != nil {
-			return nil, fmt.Errorf("library: %w", err)
-		}
+		providers[p.Models] = provider
+	}
+	b := &builder{facts: known, day: known.Date, bases: map[string]devModel{}}
+	if err := b.addProviders(providers); err != nil {
+		return nil, err
 	}
 	b.addFacts()
 	prices, err := parsePrices(files.Prices)
 	if err != nil {
 		return nil, err
 	}
+	b.addPriced(prices)
 	if err := b.applyPrices(prices, known.ModelsDate); err != nil {
 		return nil, err
 	}
 	return b.library(known.ModelsDate, known.Sources, nil), nil
+}
+
+// addProviders adds the models of the providers of models.dev that a preset has.
+func (b *builder) addProviders(providers map[string]devProvider) error {
+	for _, p := range b.facts.Presets {
+		b.addBases(p.Preset, providers[p.Models])
+	}
+	for _, p := range b.facts.Presets {
+		if err := b.addDev(p.Preset, providers[p.Models]); err != nil {
+			return fmt.Errorf("library: %w", err)
+		}
+	}
+	return nil
 }
 
 // addFacts adds the models that no file has.
@@ -79,6 +97,34 @@ func (b *builder) addFacts() {
 			b.drafts = append(b.drafts, draft{family: family, model: m, offer: o, price: f.Model})
 		}
 	}
+}
+
+// addPriced adds the models of lists of prices that are known from other presets.
+func (b *builder) addPriced(prices []pricesProvider) {
+	known := map[string]*draft{}
+	for i := range b.drafts {
+		if id := b.drafts[i].family.PublicID(); known[id] == nil {
+			known[id] = &b.drafts[i]
+		}
+	}
+	var more []draft
+	for _, p := range b.facts.Presets {
+		at := slices.IndexFunc(prices, func(list pricesProvider) bool { return list.ID == p.Prices })
+		if at < 0 || !p.AddPriced {
+			continue
+		}
+		for _, m := range prices[at].Models {
+			family, _ := modelfamily.Find(p.Preset, m.ID)
+			from := known[family.PublicID()]
+			isThere := slices.ContainsFunc(b.drafts, func(d draft) bool { return d.offer.Preset == p.Preset && d.offer.Model == m.ID })
+			if from == nil || isThere || family.Style == "" || family.Unserved != "" {
+				continue
+			}
+			o := Offer{Preset: p.Preset, Model: m.ID, Style: family.Style}
+			more = append(more, draft{family: family, model: from.model, offer: o, price: m.ID})
+		}
+	}
+	b.drafts = append(b.drafts, more...)
 }
 
 // addLibrary adds the offers of a library, but for those of some presets.
@@ -216,6 +262,10 @@ func (b *builder) library(date string, sources []Source, previous *Library) *Lib
 		d := &b.drafts[i]
 		if n := len(l.Models); n == 0 || l.Models[n-1].ID != d.model.ID {
 			d.model.Name = strings.TrimSuffix(d.model.Name, " (latest)")
+			if plain, variant, ok := strings.Cut(d.model.ID, ":"); ok && n > 0 && (l.Models[n-1].ID == plain || strings.HasPrefix(l.Models[n-1].ID, plain+":")) {
+				base, _, _ := strings.Cut(l.Models[n-1].Name, " (")
+				d.model.Name = base + " (" + strings.ToUpper(variant) + ")"
+			}
 			if d.model.Released.IsZero() {
 				d.model.Released = dayOf(date)
 			}

@@ -79,12 +79,15 @@ type presetIndex struct {
 	date   catalog.Date
 	// byName has the names in calls and the aliases, byID the public ids.
 	byName, byID map[string]Choice
+	// models has those of all presets by their public ids.
+	models map[string]*Model
 }
 
 func (l *Library) index(presetID string) *presetIndex {
-	index := &presetIndex{preset: presetID, date: l.day(), byName: map[string]Choice{}, byID: map[string]Choice{}}
+	index := &presetIndex{preset: presetID, date: l.day(), byName: map[string]Choice{}, byID: map[string]Choice{}, models: map[string]*Model{}}
 	for i := range l.Models {
 		m := &l.Models[i]
+		index.models[m.ID] = m
 		o := m.offer(presetID)
 		if o == nil {
 			continue
@@ -139,8 +142,12 @@ const (
 	maxOutputTokensUnknown = 4_096
 )
 
-// unknown is the choice of a model that the library does not have.
+// unknown is the choice of a model that the library does not have at the preset. It may have it at others.
 func unknown(index *presetIndex, f *modelfamily.Family, isKnownFamily bool, entry modellist.Model) Choice {
+	o := &Offer{Preset: index.preset, Model: entry.ID, Style: cmp.Or(f.Style, llm.Chat)}
+	if m := index.models[f.PublicID()]; m != nil {
+		return Choice{Model: m, Offer: o, ID: m.ID, ProviderModel: entry.ID, Known: true}
+	}
 	m := &Model{
 		ID: f.PublicID(), Name: entry.ID, Owner: f.Owner, Family: f.ID, Input: []string{"text"}, Output: []string{"text"},
 		ContextTokens:   cmp.Or(entry.ContextTokens, f.ContextTokens, contextTokensUnknown),
@@ -152,6 +159,5 @@ func unknown(index *presetIndex, f *modelfamily.Family, isKnownFamily bool, entr
 		m.FixedSampling, m.Tools = false, true
 	}
 	m.MaxOutputTokens = min(m.MaxOutputTokens, m.ContextTokens)
-	o := &Offer{Preset: index.preset, Model: entry.ID, Style: cmp.Or(f.Style, llm.Chat)}
 	return Choice{Model: m, Offer: o, ID: m.ID, ProviderModel: entry.ID}
 }

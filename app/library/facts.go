@@ -31,6 +31,8 @@ type factPreset struct {
 	Preset string `yaml:"preset"`
 	Models string `yaml:"models"`
 	Prices string `yaml:"prices"`
+	// AddPriced also takes models that only the list of prices has at this preset, and that are known from other presets.
+	AddPriced bool `yaml:"add_priced"`
 }
 
 // factModel is a model that no file has.

@@ -14,6 +14,7 @@ const (
 	atCost catalog.Factor = 10_000
 
 	reasoningEffort = "reasoning_effort"
+	effortNone      = "none"
 	modalityText    = "text"
 )
 

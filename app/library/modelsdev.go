@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -154,6 +155,17 @@ type draft struct {
 	price string
 }
 
+// addBases notes the models that a file describes in full. Others leave out what they have in common with them.
+func (b *builder) addBases(preset string, provider devProvider) {
+	for _, name := range slices.Sorted(maps.Keys(provider.Models)) {
+		m := provider.Models[name]
+		family, _ := modelfamily.Find(preset, name)
+		if _, ok := b.bases[family.PublicID()]; !ok && m.Limit.Context > 0 && len(m.Modalities.Input) > 0 {
+			b.bases[family.PublicID()] = m
+		}
+	}
+}
+
 // addDev adds the models of a provider at a preset. Models that are not called about text and those that the preset does not serve are
 // left out.
 func (b *builder) addDev(preset string, provider devProvider) error {
@@ -161,8 +173,14 @@ func (b *builder) addDev(preset string, provider devProvider) error {
 		m := provider.Models[name]
 		family, _ := modelfamily.Find(preset, name)
 		isText := len(m.Modalities.Output) == 0 || slices.Contains(m.Modalities.Output, modalityText)
-		if family.Style == "" || family.Unserved != "" || !isText || m.Limit.Context <= 0 {
+		if family.Style == "" || family.Unserved != "" || !isText {
 			continue
+		}
+		if base := b.bases[family.PublicID()]; m.Limit.Context <= 0 {
+			m.Limit.Context = cmp.Or(base.Limit.Context, family.ContextTokens, contextTokensUnknown)
+		}
+		if len(m.Modalities.Input) == 0 {
+			m.Modalities.Input = b.bases[family.PublicID()].Modalities.Input
 		}
 		cost, err := m.Cost.cost(m.Limit.Context)
 		if err != nil {
@@ -208,6 +226,9 @@ func (m *devModel) model(family *modelfamily.Family) Model {
 				out.Efforts = append(out.Efforts, word)
 			}
 		}
+	}
+	if len(out.Efforts) == 1 && out.Efforts[0] == effortNone {
+		out.Efforts = nil // Its other values are unknown words.
 	}
 	return out
 }
