@@ -39,7 +39,7 @@ func (c Choice) FileModel(providerID string, order int, markup catalog.Factor) c
 	m := c.Model
 	contextTokens, maxOutputTokens := c.Offer.limits(m)
 	f := catalog.FileModel{
-		ID: c.ID, Name: m.Name, Owner: m.Owner, Kind: catalog.KindText, Capabilities: []string{"text"}, Input: c.input(),
+		ID: c.ID, Aliases: c.Offer.Aliases, Name: m.Name, Owner: m.Owner, Kind: catalog.KindText, Capabilities: []string{"text"}, Input: c.input(),
 		Output: []string{modalityText}, ContextTokens: contextTokens, MaxOutputTokens: maxOutputTokens,
 		Styles: llm.Styles(), Availability: catalog.Available, Released: m.Released, Shutdown: c.Offer.Shutdown,
 		Limits: catalog.Limits{
