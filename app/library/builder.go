@@ -413,14 +413,8 @@ func (b *builder) applyRules() {
 }
 
 func (r *factRule) holds(d *draft) bool {
-	if !slices.Contains(r.Presets, d.offer.Preset) || !r.Models.MatchString(d.model.ID) ||
-		r.Input != "" && !slices.Contains(d.model.Input, r.Input) {
-		return false
-	}
-	if r.Needs == "" {
-		return true
-	}
-	return d.offer.Cost != nil && d.offer.Cost.Rates[r.Needs].Per > 0
+	return slices.Contains(r.Presets, d.offer.Preset) && r.Models.MatchString(d.model.ID) &&
+		(r.Input == "" || slices.Contains(d.model.Input, r.Input))
 }
 
 func (b *builder) applyRule(r *factRule, d *draft) {
