@@ -98,16 +98,6 @@ var loadFacts = sync.OnceValues(func() (*facts, error) {
 	return f, nil
 })
 
-// presets returns the presets whose provider has an id in a file of models.
-func (f *facts) ofModels(provider string) (presets []string) {
-	for _, p := range f.Presets {
-		if p.Models == provider {
-			presets = append(presets, p.Preset)
-		}
-	}
-	return presets
-}
-
 // rank is the place of a preset in the order in which presets say what a model can do.
 func (f *facts) rank(preset string) int {
 	return slices.IndexFunc(f.Presets, func(p factPreset) bool { return p.Preset == preset })
