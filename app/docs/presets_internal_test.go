@@ -1,12 +1,17 @@
 package docs
 
 import (
+	"encoding/json"
+	"net/http"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"umg/app/preset"
+	"umg/app/provider/errorclass"
 )
 
 // presetSections are the sections of the page of providers, by the id of the preset whose tables they have.
@@ -96,4 +101,61 @@ func TestAMarkOfAnUnknownPresetIsAnError(t *testing.T) {
 	if _, err := OperatorGuide.parse("a", page); err == nil || !strings.Contains(err.Error(), `a: there is no preset "nothing"`) {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// TestErrorsOfThePageOfProvidersAreTheOperators classifies each error that the page explains as the gateway does. An error that the gateway
+// gives to the client, as its own fault, has no place among those that an operator should act on.
+func TestErrorsOfThePageOfProvidersAreTheOperators(t *testing.T) {
+	t.Parallel()
+	status, quoted, named := regexp.MustCompile(`\b[45]\d\d\b`), regexp.MustCompile(`"([^"]+)"`), regexp.MustCompile("`([^`]+)`")
+	found := 0
+	for id, section := range presetSections(t) {
+		p, ok := preset.Find(id)
+		_, rows, _ := strings.Cut(section, "| error | meaning | what to do |")
+		if !ok || p.ID == "custom" {
+			continue // It has errors of connections, not of a provider.
+		}
+		for line := range strings.Lines(rows) {
+			cell, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+			message := "x"
+			if m := quoted.FindStringSubmatch(cell); m != nil {
+				message = strings.ReplaceAll(m[1], "…", "x")
+			}
+			names := []string{""}
+			for _, m := range named.FindAllStringSubmatch(cell, -1) {
+				names = append(names, m[1])
+			}
+			if len(names) > 1 {
+				names = names[1:]
+			}
+			for _, number := range status.FindAllString(cell, -1) {
+				for _, name := range names {
+					found++
+					if m := meaningOf(t, p, number, name, message); m == errorclass.Request || m == errorclass.Filter {
+						t.Errorf("%s: the gateway takes %s %s for a mistake of the client", id, number, name)
+					}
+				}
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("only %d errors are found", found)
+	}
+}
+
+// meaningOf is the meaning of an error whose name is wherever providers put one.
+func meaningOf(t *testing.T, p *preset.Preset, number, name, message string) errorclass.Meaning {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"error": map[string]any{
+		"code": name, "type": name, "status": name, "message": message, "details": []any{map[string]any{"reason": name}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := errorclass.Read(body)
+	return errorclass.Of(p.Usage, stylesOf(p)[0]).Classify(code, http.Header{"X-Amzn-Errortype": {name}}, &report).Meaning
 }
