@@ -38,10 +38,7 @@ func withPresets(text string) (string, error) {
 	if unknown != "" {
 		return "", fmt.Errorf("there is no preset %q", unknown)
 	}
-	if strings.Contains(text, presetsMark) {
-		text = strings.Replace(text, presetsMark, presetListMarkdown(), 1)
-	}
-	return text, nil
+	return strings.Replace(text, presetsMark, presetListMarkdown(), 1), nil
 }
 
 // presetListMarkdown is a table with a row for each preset, which leads to the section with the name of the provider.
@@ -93,7 +90,7 @@ func presetMarkdown(p *preset.Preset) string {
 	rows = append(rows, "- "+listWords(p))
 	if len(p.Limits) > 0 {
 		headers := slices.Sorted(maps.Values(p.Limits))
-		rows = append(rows, "- What is left of the provider's limits is read from "+codes(headers)+".")
+		rows = append(rows, "- What is left of the provider's limits is read from "+strings.Join(codeEach(headers), " and ")+".")
 	}
 	if p.Docs != "" {
 		rows = append(rows, "- Documentation of the provider: ["+strings.TrimPrefix(p.Docs, "https://")+"]("+p.Docs+")")
@@ -144,14 +141,32 @@ func neededWords(f *preset.Field) string {
 
 // listWords say how the gateway gets the names of the provider's models.
 func listWords(p *preset.Preset) string {
-	if p.Models == nil {
+	list := p.Models
+	if list == nil && len(p.Styles) > 0 {
 		return "The gateway has no address of a model list: name the models yourself."
 	}
-	words := "The model list is read from " + code(addressOf(p, p.Models.Base, p.Models.Path))
-	if p.Models.Context != "" {
-		return words + ", with the context length of each model."
+	if list == nil {
+		usual := preset.UsualList()
+		list = &usual
 	}
-	return words + "."
+	addresses := []string{listAddress(p, list)}
+	for i := range list.Further {
+		addresses = append(addresses, listAddress(p, &list.Further[i]))
+	}
+	words := "The model list is read from " + strings.Join(addresses, " and ") + "."
+	if list.Context != "" {
+		words += " It has the context length of each model."
+	}
+	if list.Open {
+		words += " It answers without a key too, so it does not show whether the key is right."
+	}
+	return words
+}
+
+// listAddress is the address of a list without its query.
+func listAddress(p *preset.Preset, list *preset.ModelList) string {
+	path, _, _ := strings.Cut(list.Path, "?")
+	return code(addressOf(p, list.Base, path))
 }
 
 // addressOf is a template of an address in which variables have their usual values.
@@ -181,7 +196,5 @@ func codeEach(texts []string) []string {
 	}
 	return all
 }
-
-func codes(texts []string) string { return strings.Join(codeEach(texts), ", ") }
 
 func listOr(texts []string, none string) string { return cmp.Or(strings.Join(texts, ", "), none) }

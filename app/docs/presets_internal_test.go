@@ -82,6 +82,8 @@ func TestTablesOfAPreset(t *testing.T) {
 		"| `key` | API key | yes, with `credential_type: api_key`; secret | `AWS_BEARER_TOKEN_BEDROCK` |",
 		"| `messages` | `https://bedrock-runtime.{region}.amazonaws.com/model/{model}/invoke` | yes |",
 		"| `chat` | `https://bedrock-mantle.{region}.api.aws/v1/chat/completions` | no, never with a real answer |",
+		"- The model list is read from `https://bedrock.{region}.amazonaws.com/foundation-models` and " +
+			"`https://bedrock.{region}.amazonaws.com/inference-profiles`.",
 		"- Documentation of the provider: [docs.aws.amazon.com/bedrock](https://docs.aws.amazon.com/bedrock)",
 	} {
 		if !slices.Contains(strings.Split(text, "\n"), line) {
@@ -92,6 +94,16 @@ func TestTablesOfAPreset(t *testing.T) {
 	if text = presetMarkdown(p); !strings.Contains(text, "`https://{location}-aiplatform.googleapis.com/v1beta1/projects/") ||
 		!strings.Contains(text, "- With `location: eu`, the host is `aiplatform.eu.rep.googleapis.com`.") {
 		t.Errorf("the host of Vertex AI is not explained:\n%s", text)
+	}
+	for id, words := range map[string]string{
+		"openrouter": "It has the context length of each model. It answers without a key too",
+		"custom":     "The model list is read from `{address}/models`.",
+		"azure":      "name the models yourself",
+	} {
+		p, _ = preset.Find(id)
+		if text = presetMarkdown(p); !strings.Contains(text, words) {
+			t.Errorf("the list of %s is not explained:\n%s", id, text)
+		}
 	}
 }
 
