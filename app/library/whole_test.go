@@ -79,7 +79,8 @@ func TestTheWholeLibraryIsInForceSoon(t *testing.T) {
 	t.Logf("%d models in %d bytes: applied in %s, in force on %d replicas after %s, %d KiB each", len(file.Models), len(text), apply,
 		wholeReplicas, inForce, each>>10)
 	if apply > wholeApplyMax || inForce > wholeInForceMax || each > wholeBytesMax {
-		t.Errorf("applied in %s of %s, in force after %s of %s, %d bytes of %d", apply, wholeApplyMax, inForce, wholeInForceMax, each, wholeBytesMax)
+		t.Errorf("applied in %s of %s, in force after %s of %s, %d bytes of %d",
+			apply, wholeApplyMax, inForce, wholeInForceMax, each, wholeBytesMax)
 	}
 	runtime.KeepAlive(replicas)
 }

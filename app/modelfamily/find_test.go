@@ -63,7 +63,10 @@ func TestUnknownNamesHavePublicIDsToo(t *testing.T) {
 func TestModelsThatMakeNoTextAreNamed(t *testing.T) {
 	t.Parallel()
 	for preset, names := range map[string][]string{
-		"openai":  {"text-embedding-3-small", "gpt-image-1", "whisper-1", "tts-1", "gpt-4o-transcribe", "omni-moderation-latest", "dall-e-3", "sora-2", "gpt-realtime"},
+		"openai": {
+			"text-embedding-3-small", "gpt-image-1", "whisper-1", "tts-1", "gpt-4o-transcribe", "omni-moderation-latest", "dall-e-3",
+			"sora-2", "gpt-realtime",
+		},
 		"gemini":  {"models/gemini-embedding-001", "gemini-2.5-flash-image", "veo-3.1-generate-preview", "gemini-2.5-pro-preview-tts"},
 		"bedrock": {"amazon.titan-embed-text-v2:0", "amazon.nova-canvas-v1:0", "amazon.nova-reel-v1:1", "cohere.rerank-v3-5:0"},
 	} {
