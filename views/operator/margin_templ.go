@@ -915,7 +915,7 @@ func marginTests(m Margin) templ.Component {
 			templ_7745c5c3_Var37 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<section class=\"card\" data-flush aria-labelledby=\"margin-tests\"><header><h2 id=\"margin-tests\">Test calls</h2><p class=\"muted text-sm\">You pay for tests of providers. They are in none of the numbers above.</p></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<section class=\"card\" data-flush aria-labelledby=\"margin-tests\"><header><h2 id=\"margin-tests\">Test calls</h2><p class=\"traffic-note\">You pay for tests of providers. They are in none of the numbers above.</p></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
