@@ -17,6 +17,7 @@ import (
 	"umg/app/mail"
 	"umg/app/notification"
 	"umg/app/operator"
+	"umg/app/provider/check"
 	"umg/app/server"
 	"umg/static"
 )
@@ -58,7 +59,7 @@ func (g *gatewayServer) openHTTP() error {
 		BaseURL: g.cfg.BaseURL, Profiles: g.cfg.Profiles, Addresses: s.visitorLimits, TrustedProxies: g.cfg.proxies(),
 		LameDuck: g.cfg.LameDuck, DrainTimeout: g.cfg.DrainTimeout, Unfit: g.notReadyReason, StoreAway: g.stores.ping,
 		Metrics: g.http.metrics, FormBytesMax: console.FormBytesMax(), MinuteCounts: s.minuteCounts, RecentCalls: s.recentCalls,
-		Manual: func() map[string]string { return console.DocsValues(s.catalog.Snapshot(), g.cfg.BaseURL, nil) },
+		Manual: func() map[string]string { return console.DocsValues(s.catalog.Snapshot().For(""), g.cfg.BaseURL, nil) },
 	})
 	for _, c := range g.collectors() {
 		if err := g.http.metrics.Register(c); err != nil {
@@ -102,7 +103,7 @@ func (g *gatewayServer) newConsole() *console.Console {
 		Operator: operatorpages.Sources{
 			Actions:      operator.New(db, operator.Options{Ledger: b.ledger, Now: now, IDs: ids}),
 			MinuteCounts: s.minuteCounts, MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settlements: b.settling,
-			Credentials: s.credentials, Spend: s.spend,
+			Credentials: s.credentials, Spend: s.spend, TestCalls: check.NewStore(db),
 		},
 		Outbox: outbox, Now: time.Now, BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
 		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,
