@@ -23,6 +23,7 @@ type facts struct {
 	Sources    []Source     `yaml:"sources"`
 	Presets    []factPreset `yaml:"presets"`
 	Models     []factModel  `yaml:"models"`
+	Surcharges []surcharge  `yaml:"surcharges"`
 	Rules      []factRule   `yaml:"rules"`
 }
 
@@ -45,7 +46,19 @@ type factModel struct {
 	MaxOutputTokens int64        `yaml:"max_output_tokens"`
 	Input           []string     `yaml:"input"`
 	Efforts         []string     `yaml:"efforts"`
-	Source          string       `yaml:"source"`
+	// Cost may be absent when a rule has it.
+	Cost   *catalog.FileCost `yaml:"cost"`
+	Source string            `yaml:"source"`
+}
+
+// surcharge multiplies the cost of some models at providers whose field has none of some values.
+type surcharge struct {
+	Preset string         `yaml:"preset"`
+	Models *regexpPattern `yaml:"models"`
+	Field  string         `yaml:"field"`
+	Except []string       `yaml:"except"`
+	Times  catalog.Factor `yaml:"times"`
+	Source string         `yaml:"source"`
 }
 
 // factRule changes the offers of some models at some presets.
