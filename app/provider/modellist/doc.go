@@ -1,0 +1,2 @@
+// Package modellist reads the models that a provider lists.
+package modellist
