@@ -119,7 +119,8 @@ func (index *presetIndex) choice(entry modellist.Model) (Choice, bool) {
 	if !found {
 		if c, found = index.byID[family.PublicID()]; found {
 			c.ProviderModel = entry.ID
-			if strings.HasSuffix(c.Offer.Model, "."+entry.ID) {
+			// Lists have names without the profile of Bedrock and without the version of Vertex.
+			if strings.HasSuffix(c.Offer.Model, "."+entry.ID) || strings.HasPrefix(c.Offer.Model, entry.ID+"@") {
 				c.ProviderModel = c.Offer.Model
 			}
 		}
