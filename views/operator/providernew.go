@@ -43,16 +43,16 @@ const (
 	CredentialReference = "reference"
 )
 
-// ProviderForm is the form for a new provider. It never has a credential that was sent.
-type ProviderForm struct {
+// NewProvider is the form for a new provider. It never has a credential that was sent.
+type NewProvider struct {
 	views.Shell
 	Preset                           PresetCard
 	Docs                             string
 	Choice                           *ProviderChoice // Choice is nil for a preset without options.
 	ID, IDError                      string
 	Name, NameError                  string
-	Fields                           []ProviderField // Fields are those that are no secrets.
-	Secrets                          []ProviderField // Secrets are empty for a provider without a credential.
+	Fields                           []PresetField // Fields are those that are no secrets.
+	Secrets                          []PresetField // Secrets are empty for a provider without a credential.
 	Source                           string          // Source is CredentialPasted or CredentialReference.
 	Reference, ReferenceError        string
 	SecretError                      string
@@ -68,21 +68,21 @@ type ProviderChoice struct {
 	Options          []ui.Option
 }
 
-// ProviderField is a field of a preset.
-type ProviderField struct {
+// PresetField is a field of a preset.
+type PresetField struct {
 	ID, Label, Value, Example, Error string
 	Required, Lines                  bool // Lines means that the value has several lines.
 }
 
 // action is where the form is sent.
-func (f ProviderForm) action() string { return f.Preset.path() }
+func (f NewProvider) action() string { return f.Preset.path() }
 
-func (f ProviderForm) optionPath(value string) string {
+func (f NewProvider) optionPath(value string) string {
 	return f.Preset.path() + "?" + f.Choice.ID + "=" + value
 }
 
 // secretHint says whether a credential has to be pasted.
-func (f ProviderForm) secretHint(last bool) string {
+func (f NewProvider) secretHint(last bool) string {
 	switch {
 	case !last:
 		return ""
@@ -102,14 +102,14 @@ func endingWords(ending string) string {
 }
 
 // referenceHint says what a reference looks like.
-func (f ProviderForm) referenceHint() string {
+func (f NewProvider) referenceHint() string {
 	return "A variable of the environment, such as ${NAME}, a file of the server, such as file:/run/secrets/key, or sealed:NAME."
 }
 
-func (f ProviderForm) hasAdvanced() bool { return f.AddressOf != "" }
+func (f NewProvider) hasAdvanced() bool { return f.AddressOf != "" }
 
 // secretError is the mistake of a part of the credential. A mistake of the whole is shown below the last part.
-func (f ProviderForm) secretError(field ProviderField, last bool) string {
+func (f NewProvider) secretError(field PresetField, last bool) string {
 	if last && field.Error == "" {
 		return f.SecretError
 	}

@@ -27,43 +27,43 @@ func providerFormPages() []Story {
 	presets := func(name, title string, change func(*operatorpages.ProviderPresets)) Story {
 		return operatorStory(name, title, views.NewProviderPath, view(operatorpages.ProviderPresetsPage, examplePresets, change))
 	}
-	form := func(name, title string, change func(*operatorpages.ProviderForm)) Story {
-		return operatorStory(name, title, views.NewProviderPath+"/anthropic", view(operatorpages.ProviderFormPage, exampleProviderForm, change))
+	form := func(name, title string, change func(*operatorpages.NewProvider)) Story {
+		return operatorStory(name, title, views.NewProviderPath+"/anthropic", view(operatorpages.NewProviderPage, exampleProviderForm, change))
 	}
 	return []Story{
 		presets("operator-provider-presets", "Add a provider, presets", func(*operatorpages.ProviderPresets) {}),
 		presets("operator-provider-presets-none", "Add a provider, no preset matches", func(p *operatorpages.ProviderPresets) {
 			p.Text, p.List = "watson", nil
 		}),
-		form("operator-provider-new", "Add a provider, form", func(*operatorpages.ProviderForm) {}),
-		form("operator-provider-new-reference", "Add a provider, reference", func(f *operatorpages.ProviderForm) {
+		form("operator-provider-new", "Add a provider, form", func(*operatorpages.NewProvider) {}),
+		form("operator-provider-new-reference", "Add a provider, reference", func(f *operatorpages.NewProvider) {
 			f.Source = operatorpages.CredentialReference
 		}),
 		form("operator-provider-new-bedrock", "Add a provider, several secrets", bedrockForm),
-		form("operator-provider-new-vertex", "Add a provider, a file as the credential", func(f *operatorpages.ProviderForm) {
+		form("operator-provider-new-vertex", "Add a provider, a file as the credential", func(f *operatorpages.NewProvider) {
 			bedrockForm(f)
 			f.Preset.ID, f.Preset.Name = "vertex", "Google Vertex AI"
 			f.ID, f.Choice.Options = "vertex", []ui.Option{{Value: "account", Label: "Account"}, {Value: "machine", Label: "Machine"}}
 			f.Choice.Value = "account"
-			f.Secrets = []operatorpages.ProviderField{{ID: "account", Label: "JSON of a service account or an authorized user", Required: true, Lines: true}}
+			f.Secrets = []operatorpages.PresetField{{ID: "account", Label: "JSON of a service account or an authorized user", Required: true, Lines: true}}
 		}),
-		form("operator-provider-new-machine", "Add a provider, without a credential", func(f *operatorpages.ProviderForm) {
+		form("operator-provider-new-machine", "Add a provider, without a credential", func(f *operatorpages.NewProvider) {
 			bedrockForm(f)
 			f.Choice.Options, f.Choice.Value = []ui.Option{{Value: "account", Label: "Account"}, {Value: "machine", Label: "Machine"}}, "machine"
 			f.Secrets = nil
 		}),
-		withStatus(form("operator-provider-new-errors", "Add a provider, fields that are wrong", func(f *operatorpages.ProviderForm) {
+		withStatus(form("operator-provider-new-errors", "Add a provider, fields that are wrong", func(f *operatorpages.NewProvider) {
 			bedrockForm(f)
 			f.ID, f.IDError = "bedrock eu", "Enter small letters, digits and hyphens, beginning with a letter."
 			f.Fields[0].Value, f.Fields[0].Error = "Frankfurt", `"Frankfurt" must be small letters, digits and hyphens`
 			f.Secrets[0].Error, f.Pasted = "Enter the access key id.", true
 			f.Address, f.AddressError = "bedrock.internal", "Enter an http or https address without a query."
 		}), http.StatusUnprocessableEntity),
-		withStatus(form("operator-provider-new-taken", "Add a provider, id taken, credential stored", func(f *operatorpages.ProviderForm) {
+		withStatus(form("operator-provider-new-taken", "Add a provider, id taken, credential stored", func(f *operatorpages.NewProvider) {
 			f.IDError = "A provider with the id anthropic exists. Choose another id."
 			f.Stored, f.Ending = "anthropic-2", "x7Qd"
 		}), http.StatusUnprocessableEntity),
-		withStatus(form("operator-provider-new-conflict", "Add a provider, hostile text", func(f *operatorpages.ProviderForm) {
+		withStatus(form("operator-provider-new-conflict", "Add a provider, hostile text", func(f *operatorpages.NewProvider) {
 			f.Problem, f.ID, f.Name, f.Reference = longWords, longWords, longWords, longWords
 			f.Source, f.ReferenceError = operatorpages.CredentialReference, "The variable ANTHROPIC_API_KEY is not set."
 		}), http.StatusConflict),
@@ -82,22 +82,22 @@ func examplePresets(s views.Shell) operatorpages.ProviderPresets {
 	return operatorpages.ProviderPresets{Shell: s, List: list, All: len(list)}
 }
 
-func exampleProviderForm(s views.Shell) operatorpages.ProviderForm {
-	return operatorpages.ProviderForm{
+func exampleProviderForm(s views.Shell) operatorpages.NewProvider {
+	return operatorpages.NewProvider{
 		Shell: s, Preset: examplePresets(s).List[0], Docs: "https://docs.example.com", ID: "anthropic", Source: operatorpages.CredentialPasted,
 		Reference: "${ANTHROPIC_API_KEY}", AddressOf: "https://api.example.com/v1",
-		Secrets: []operatorpages.ProviderField{{ID: "key", Label: "API key", Required: true}},
+		Secrets: []operatorpages.PresetField{{ID: "key", Label: "API key", Required: true}},
 	}
 }
 
-func bedrockForm(f *operatorpages.ProviderForm) {
+func bedrockForm(f *operatorpages.NewProvider) {
 	f.Preset = examplePresets(f.Shell).List[2]
 	f.ID, f.Reference = "bedrock", "${AWS_ACCESS_KEY_ID}:${AWS_SECRET_ACCESS_KEY}"
-	f.Fields = []operatorpages.ProviderField{{ID: "region", Label: "Region", Example: "us-east-1", Required: true}}
+	f.Fields = []operatorpages.PresetField{{ID: "region", Label: "Region", Example: "us-east-1", Required: true}}
 	f.Choice = &operatorpages.ProviderChoice{ID: "credential_type", Label: "Credential", Value: "access_key", Options: []ui.Option{
 		{Value: "access_key", Label: "Access key"}, {Value: "api_key", Label: "API key"},
 	}}
-	f.Secrets = []operatorpages.ProviderField{
+	f.Secrets = []operatorpages.PresetField{
 		{ID: "access_key", Label: "Access key id", Required: true}, {ID: "secret_key", Label: "Secret access key", Required: true},
 		{ID: "session", Label: "Session token"},
 	}
