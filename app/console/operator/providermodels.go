@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,21 +63,7 @@ func (c *Console) offered(p *page.Page) (*offered, error) {
 			o.routed[m.ID] = true
 		}
 	}
-	slices.SortStableFunc(o.choices, func(a, b library.Choice) int {
-		return cmp.Or(compareTrue(a.Known, b.Known), strings.Compare(familyOf(&a), familyOf(&b)), strings.Compare(a.ID, b.ID))
-	})
 	return o, nil
-}
-
-// compareTrue orders true before false.
-func compareTrue(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // familyOf is the id of the family of a choice. Models that the library does not know have none.
@@ -87,16 +74,23 @@ func familyOf(choice *library.Choice) string {
 	return choice.Model.Family
 }
 
-// familyName is a family in words: its id with spaces, after its owner.
+// version is the space in the number of a version, such as 4 5.
+var version = regexp.MustCompile(`(\d) (\d)`)
+
+// acronymLetters is the length of words that are written in capital letters, such as GPT.
+const acronymLetters = 3
+
+// familyName is a family in words.
 func familyName(id string) string {
-	if id == "" {
-		return ""
-	}
 	words := strings.Fields(strings.NewReplacer("-", " ", "/", " ", "_", " ").Replace(id))
 	for i, word := range words {
-		words[i] = strings.ToUpper(word[:1]) + word[1:]
+		if len(word) == acronymLetters {
+			words[i] = strings.ToUpper(word)
+		} else {
+			words[i] = strings.ToUpper(word[:1]) + word[1:]
+		}
 	}
-	return strings.Join(words, " ")
+	return version.ReplaceAllString(strings.Join(words, " "), "$1.$2")
 }
 
 // picked returns what is written about a model, and whether it is selected.

@@ -207,7 +207,9 @@ func (c *Console) choicesOf(ctx context.Context, f *catalog.FileProvider) ([]lib
 	if !selected.ListedAt.IsZero() && len(selected.Listed) > 0 {
 		listed = selected.Listed
 	}
-	return lib.Choices(f.Preset, listed), selected, nil
+	return c.choices.of(choiceKey{f.ID, f.Preset, lib.Date, selected.ListedAt}, func() []library.Choice {
+		return sortedChoices(lib.Choices(f.Preset, listed))
+	}), selected, nil
 }
 
 // startProviderTest starts a test with the models of the form.
