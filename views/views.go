@@ -71,12 +71,13 @@ type Balance struct {
 	LowAt     app.Amount // the balance is amber at or below this
 
 	NeverFunded bool // the account has never had credit
+	Uncharged   bool // the account needs no credit, and its calls are not charged
 }
 
-// Tone is red for nothing left, amber for little.
+// Tone is red for nothing left, amber for little. An uncharged account needs nothing.
 func (b Balance) Tone() ui.Tone {
 	switch {
-	case !b.Known:
+	case !b.Known || b.Uncharged:
 		return ui.Plain
 	case b.Available <= 0:
 		return ui.Danger
@@ -98,6 +99,8 @@ func (b Balance) Digits() (main, fine string) {
 // State is what a screen reader says of the chip beside the amount.
 func (b Balance) State() string {
 	switch {
+	case b.Uncharged:
+		return ", calls are not charged"
 	case !b.Known:
 		return ", not available right now"
 	case b.Tone() == ui.Danger && b.NeverFunded:
