@@ -26,6 +26,8 @@ type FileAnnounced struct {
 	SizeRates map[string]Rates `yaml:"size_rates,omitempty" json:"size_rates,omitempty"`
 	// Conditions replace those of the model. Without them, the prices have none from that day on.
 	Conditions []FileCondition `yaml:"conditions,omitempty" json:"conditions,omitempty"`
+	// Markup is the one that the model has from that day on, beside the prices that it made; zero for none.
+	Markup Factor `yaml:"markup,omitempty" json:"markup,omitempty"`
 }
 
 // MarshalText prints the price as the file has it.
@@ -160,6 +162,8 @@ func (m *FileModel) checkAnnounced(p problems) {
 		p.addf("announced.rates", "is missing")
 	case a.From.IsZero():
 		p.addf("announced.from", "is missing")
+	case a.Markup < 0 || a.Markup > markupMax:
+		p.addf("announced.markup", "%s is not between 0 and %s", a.Markup, markupMax)
 	}
 	m.checkMeters(p, checkCard(p, "announced.rates", a.Rates, "announced.conditions", a.Conditions))
 	m.checkSizeRates(p, "announced.", a.Rates, a.SizeRates, a.Conditions)
@@ -171,7 +175,7 @@ func (f File) withDuePrices(now time.Time) File {
 	for i := range f.Models {
 		m := &f.Models[i]
 		if a := m.Announced; a != nil && !now.Before(time.Time(a.From)) {
-			m.Rates, m.SizeRates, m.Conditions, m.Markup, m.Announced = a.Rates, a.SizeRates, a.Conditions, 0, nil
+			m.Rates, m.SizeRates, m.Conditions, m.Markup, m.Announced = a.Rates, a.SizeRates, a.Conditions, a.Markup, nil
 		}
 	}
 	return f
@@ -184,17 +188,21 @@ func (s *Snapshot) pricesDue(now time.Time) bool {
 
 // applyDuePrices puts announced prices in force whose day has come. Any number of replicas may call it: the first makes the change.
 func applyDuePrices(ctx context.Context, db *sqlx.DB) error {
-	return replace(ctx, db, HistoryAction{Note: "Announced prices came into force."}, func(old File, readable bool) (File, error) {
+	_, err := replace(ctx, db, HistoryAction{Note: "Announced prices came into force."}, func(old stored, readable bool) (File, error) {
 		if !readable {
 			return File{}, errUnreadable
 		}
-		return old, nil
+		return old.file, nil
 	})
+	return err
 }
 
-// replace makes one change to the catalog in force. Changes are serialized: the second sees the result of the first.
-func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old File, readable bool) (File, error)) error {
-	return postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
+// replace makes one change to the catalog in force, and returns the version that is in force after it. Changes are serialized: the
+// second sees the result of the first.
+func replace(
+	ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old stored, readable bool) (File, error),
+) (inForce int64, err error) {
+	err = postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		// An operator waits for it, so it may take longer than a request.
 		if err := exec(ctx, tx, "wait", `set local statement_timeout = '60s'`); err != nil {
 			return err
@@ -208,7 +216,7 @@ func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old Fi
 			return err
 		}
 		readable := err == nil
-		f, err := next(old.file, readable)
+		f, err := next(old, readable)
 		if err != nil {
 			return err
 		}
@@ -217,14 +225,19 @@ func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old Fi
 			return fmt.Errorf("catalog: read the time: %w", err)
 		}
 		f = f.withDuePrices(now)
+		inForce = old.version
 		if same, err := equal(f, old.file); same || err != nil {
 			return err
 		}
 		if err := write(ctx, tx, f, old.file); err != nil {
 			return err
 		}
+		if inForce, err = version(ctx, tx); err != nil {
+			return err
+		}
 		return writeHistory(ctx, tx, d, f, old, readable)
 	})
+	return inForce, err
 }
 
 // String describes the difference for users: "Input tokens: $0.15 per 1M → $0.2 per 1M".
