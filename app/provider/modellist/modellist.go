@@ -1,6 +1,7 @@
 package modellist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,8 @@ type Options struct {
 	Provider *catalog.Provider
 	// Credential is the index of the credential to use.
 	Credential int
+	// TimeMax bounds the time for a page. The default is 45 seconds.
+	TimeMax time.Duration
 	// Progress gets the number of models so far after each page; it may be nil.
 	Progress func(read int)
 	// Observe gets the header of each page; it may be nil.
@@ -102,7 +105,7 @@ func (r *reader) list(ctx context.Context, l *catalog.ModelList) *provider.Fault
 
 // page reads one page.
 func (r *reader) page(ctx context.Context, l *catalog.ModelList, query url.Values) (pageEnd, *provider.Fault) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pageTimeMax, provider.ErrTotal)
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(r.o.TimeMax, pageTimeMax), provider.ErrTotal)
 	defer cancel()
 	reply, f := r.o.Client.List(ctx, r.o.Provider, l, r.o.Credential, query)
 	if f != nil {
