@@ -41,6 +41,7 @@ func (f File) ready(d HistoryAction) (File, error) {
 	if lines := BelowCost(f); len(lines) > 0 && !d.BelowCost {
 		return f, fmt.Errorf("%w:\n%s", ErrBelowCost, strings.Join(lines, "\n"))
 	}
+	f.Aliases = f.Aliases.withoutDefaults()
 	return f.withMarkups()
 }
 

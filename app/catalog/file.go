@@ -23,7 +23,8 @@ type File struct {
 	Models    []FileModel    `yaml:"models"`
 }
 
-// Aliases are other spellings under which the API answers, so that unmodified clients work.
+// Aliases are other spellings under which the API answers, so that unmodified clients work. Those of DefaultAliases are always on, but for
+// those in Off; a file that was read has none of them in Headers and Paths.
 type Aliases struct {
 	// Headers maps an alias to the header that it replaces.
 	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
@@ -292,6 +293,7 @@ func ParseFile(raw []byte) (File, error) {
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return File{}, errors.New("catalog: the file holds more than one document")
 	}
+	f.Aliases = f.Aliases.withoutDefaults()
 	for i := range f.Models {
 		m := &f.Models[i]
 		m.Kind, m.Availability = cmp.Or(m.Kind, KindText), cmp.Or(m.Availability, Available)
