@@ -31,6 +31,7 @@ const (
 	problemCancelled    = "cancelled"
 	problemBroken       = "broken"
 	problemNoRight      = "no_right"
+	problemNoListRight  = "no_list_right"
 )
 
 // Advice is a row of the table of advice.

@@ -59,6 +59,8 @@ func (q question) request(target *target) *llm.Request {
 // reply is the answer to a test call.
 type reply struct {
 	response *llm.Response
+	// answered means that the provider has begun an answer.
+	answered bool
 	// first is the time until the first content of a stream.
 	first time.Duration
 }
@@ -93,7 +95,7 @@ func (r *run) ask(ctx context.Context, t *target, q question) (reply, error) {
 	}
 	if q.stream {
 		if !answer.Stream {
-			return reply{}, errNoStream
+			return reply{answered: true}, errNoStream
 		}
 		return r.readStream(answer, d.Codec.Decoder(&options), began)
 	}
@@ -117,13 +119,13 @@ func headerOf(route *catalog.Route) http.Header {
 func readWhole(answer *provider.Answer, codec llm.Codec, options *llm.ResponseOptions) (reply, error) {
 	body, f := answer.ReadAll(nil, func(int) *provider.Fault { return nil })
 	if f != nil {
-		return reply{}, f
+		return reply{answered: true}, f
 	}
 	response, err := codec.DecodeResponse(body, options)
 	if err != nil {
-		return reply{}, faultOfAnswer(answer, err)
+		return reply{answered: true}, faultOfAnswer(answer, err)
 	}
-	return reply{response: response}, nil
+	return reply{response: response, answered: true}, nil
 }
 
 // readStream reads a stream to its end.
@@ -131,7 +133,7 @@ func (r *run) readStream(answer *provider.Answer, decoder llm.StreamDecoder, beg
 	frames := sse.NewReader(io.LimitReader(answer, streamBytesMax), nil)
 	defer frames.Close()
 	var folder llm.Folder
-	var got reply
+	got := reply{answered: true}
 	var events []llm.Event
 	for {
 		frame, err := frames.Next()

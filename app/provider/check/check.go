@@ -86,7 +86,7 @@ type Result struct {
 	// Passed means that no step has failed, and that the test was not cancelled.
 	Passed    bool
 	Cancelled bool
-	// Cost is what all test calls cost, as far as it is known, and Calls is how many there were.
+	// Cost is what all test calls cost, as far as it is known, and Calls is how many the provider may charge for.
 	Cost  app.Amount
 	Calls int
 	// Unbooked is why test calls could not be kept; nil when all were.

@@ -12,6 +12,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/provider"
+	"umg/app/provider/errorclass"
 	"umg/app/provider/modellist"
 )
 
@@ -258,7 +259,7 @@ func (r *run) listFailed(s *Step, f *provider.Fault) (isProven bool) {
 	isKey := f.Class == provider.ClassCredential
 	s.Detail = ""
 	problem := r.failWith(s, f)
-	if isKey && problem != problemNoRight {
+	if isKey && problem != problemNoListRight {
 		r.refused(f)
 	}
 	if problem == problemCancelled {
@@ -280,6 +281,9 @@ func (r *run) prove(isProof bool) bool {
 
 // refused ends the step of the credential when the provider has not accepted it, and the test with it.
 func (r *run) refused(f *provider.Fault) {
+	if f.Meaning == errorclass.Account { // The provider knows the credential.
+		r.prove(true)
+	}
 	if s := r.step(StepCredential, ""); s.State == Running {
 		r.problem = r.failWith(s, f)
 		return

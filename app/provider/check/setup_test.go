@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"umg/app/apptest"
 	"umg/app/catalog"
 	"umg/app/llm"
 	"umg/app/provider"
@@ -21,9 +20,8 @@ import (
 	"umg/app/simulator/emulator"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
-}
+// TestMain proves that no test leaves a goroutine behind.
+func TestMain(m *testing.M) { apptest.VerifyNoLeaks(m) }
 
 // emulated is a provider of the emulator as an operator enters it, and its models.
 type emulated struct {

@@ -93,20 +93,18 @@ func (r *run) test(ctx context.Context, t *target, s *Step, q question) (*llm.Re
 	if got.response != nil {
 		r.price(t, s, got.response)
 	}
-	if err != nil {
-		if errors.Is(err, errNoStream) {
-			r.book(ctx, t, s)
-			r.fail(s, adviceOf(problemNoStream))
-			return nil, nil
-		}
-		f, _ := errors.AsType[*provider.Fault](err)
-		if got.response != nil || f.Class == provider.ClassContent { // The provider has worked, and may charge for it.
-			r.book(ctx, t, s)
-		}
+	f, isFault := errors.AsType[*provider.Fault](err)
+	if !isFault || got.answered && f.Status == 0 || f.Sent { // The provider has worked, and may charge for it.
+		r.book(ctx, t, s)
+	}
+	switch {
+	case isFault:
 		r.failWith(s, f)
 		return nil, f
+	case err != nil:
+		r.fail(s, adviceOf(problemNoStream))
+		return nil, nil
 	}
-	r.book(ctx, t, s)
 	if problem := judge(got.response, q); problem != "" {
 		r.fail(s, adviceOf(problem))
 		return got.response, nil

@@ -17,6 +17,7 @@ const (
 	// RowsMax bounds the models of all lists of a provider.
 	RowsMax = 20_000
 
+	progressRows = 1000
 	pageBytesMax = 16 << 20
 	pagesMax     = 400
 	timeMax      = 2 * time.Minute
@@ -42,7 +43,7 @@ type Options struct {
 	Credential int
 	// TimeMax bounds the time for a page. The default is 45 seconds.
 	TimeMax time.Duration
-	// Progress gets the number of models so far after each page; it may be nil.
+	// Progress gets the number of models so far after each page and each thousand models; it may be nil.
 	Progress func(read int)
 	// Observe gets the header of each page; it may be nil.
 	Observe func(http.Header)
@@ -89,9 +90,7 @@ func (r *reader) list(ctx context.Context, l *catalog.ModelList) *provider.Fault
 		if f != nil {
 			return f
 		}
-		if r.o.Progress != nil {
-			r.o.Progress(len(r.models))
-		}
+		r.progress()
 		if l.Pages == nil || found.next == "" || l.Pages.More != "" && !found.more {
 			return nil
 		}
@@ -100,6 +99,13 @@ func (r *reader) list(ctx context.Context, l *catalog.ModelList) *provider.Fault
 		}
 		next = found.next
 		query.Set(l.Pages.Parameter, next)
+	}
+}
+
+// progress reports how many models there are so far.
+func (r *reader) progress() {
+	if r.o.Progress != nil {
+		r.o.Progress(len(r.models))
 	}
 }
 
