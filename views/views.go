@@ -126,6 +126,7 @@ func LocalPath(path string) string {
 // Pages whose views live elsewhere, and what leads to them from every page.
 const (
 	DocsPath   = "/console/docs"
+	SetupPath  = "/console/setup"
 	sharedPath = "/console/shared"
 
 	notificationsPath  = "/console/notifications"
@@ -259,7 +260,7 @@ var sheets = []sheet{
 	{name: "account.css", begins: []string{SettingsPath, "/console/keys", "/console/assets", LimitsPath}, hidden: []string{OperatorPath}},
 	{name: "models.css", begins: []string{"/console/models", ComparePath}},
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},
-	{name: "start.css", exact: "/console", begins: []string{RecipesPath, LimitsPath, notificationsPath, notifySettingsPath},
+	{name: "start.css", exact: "/console", begins: []string{RecipesPath, LimitsPath, SetupPath, notificationsPath, notifySettingsPath},
 		hidden: []string{LimitAnswersPath}},
 	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", PromptsPath, "/console/shared"},
 		hidden: []string{OperatorHelpPath}},

@@ -3,8 +3,10 @@ package setup
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"umg/app"
 	"umg/app/catalog"
 	"umg/app/catalog/change"
 	"umg/app/dialect"
@@ -127,4 +129,24 @@ func hasProvider(f catalog.File, id string) bool {
 		}
 	}
 	return false
+}
+
+// markupPercentMax bounds a markup that a person types.
+const markupPercentMax = 9_900
+
+// ParseMarkup reads a markup as people write it, such as 10% or 7.5, with at most two decimals. The result is the factor of prices.
+func ParseMarkup(text string) (catalog.Factor, error) {
+	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
+	percent, err := app.ParseAmount(number)
+	if err != nil || percent < 0 || percent > markupPercentMax*app.Dollar || percent%app.Cent != 0 {
+		return 0, app.InvalidValue("markup",
+			"The markup is a percentage from 0%% to %d%% with at most two decimals, such as 10%%.", markupPercentMax)
+	}
+	return AtCost + catalog.Factor(percent/app.Cent), nil
+}
+
+// Has reports whether the catalog in force has a provider.
+func (s *Service) Has(id string) bool {
+	_, has := s.o.Catalog.Snapshot().Provider(id)
+	return has
 }

@@ -104,7 +104,7 @@ func (g *gatewayServer) newConsole() *console.Console {
 			MinuteCounts: s.minuteCounts, MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settlements: b.settling,
 			Credentials: s.credentials, Spend: s.spend,
 		},
-		Outbox: outbox, Now: time.Now, BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
+		Setup: s.setup, Outbox: outbox, Now: time.Now, BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
 		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,
 	})
 }
