@@ -126,6 +126,22 @@ func TestUpdateTakesAListOfPrices(t *testing.T) {
 	}
 }
 
+func TestChangesOfConditionsAreSaidInWords(t *testing.T) {
+	t.Parallel()
+	_, changes, err := library.Update(library.Embedded(), apiFile(t, func(p map[string]map[string]any) {
+		p["google"]["gemini-2.5-pro"].(map[string]any)["cost"].(map[string]any)["tiers"] = []any{
+			map[string]any{"tier": map[string]any{"size": 300_000}, "input": 3, "output": 20},
+		}
+	}, "google"), "2026-12-05")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(lines(changes), "\n")
+	if !strings.Contains(all, "prompts over 300000 tokens: input_audio_tokens $3 per 1M, input_tokens $3 per 1M, output_tokens $20 per 1M") {
+		t.Error(all)
+	}
+}
+
 func TestABadFileIsRefused(t *testing.T) {
 	t.Parallel()
 	const model = `{"anthropic":{"models":{"claude-x":{"limit":{"context":1000},"cost":%s}}}}`
