@@ -26,6 +26,8 @@ type FileAnnounced struct {
 	SizeRates map[string]Rates `yaml:"size_rates,omitempty" json:"size_rates,omitempty"`
 	// Conditions replace those of the model. Without them, the prices have none from that day on.
 	Conditions []FileCondition `yaml:"conditions,omitempty" json:"conditions,omitempty"`
+	// Markup is the one that the model has from that day on, beside the prices that it made; zero for none.
+	Markup Factor `yaml:"markup,omitempty" json:"markup,omitempty"`
 }
 
 // MarshalText prints the price as the file has it.
@@ -77,10 +79,60 @@ type PriceDifference struct {
 }
 
 // Differences are the prices of the model that the announced change alters.
-func (m *Model) Differences() (list []PriceDifference) {
+func (m *Model) Differences() []PriceDifference {
 	if m.Announced == nil {
 		return nil
 	}
+	return differences(
+		&priceList{m.Prices, m.SizePrices, &m.RateCard},
+		&priceList{m.Announced.Prices, m.Announced.SizePrices, &m.Announced.RateCard}, m.Sizes)
+}
+
+// priceList is all prices of a model at one time.
+type priceList struct {
+	rates     Rates
+	sizeRates map[string]Rates
+	card      *billing.RateCard
+}
+
+// prices are those of a file's model, with those of its markup. A nil model has none.
+func (m *FileModel) prices() (*priceList, error) {
+	if m == nil {
+		return &priceList{card: &billing.RateCard{}}, nil
+	}
+	priced := *m
+	if err := priced.applyMarkup(); err != nil {
+		return nil, err
+	}
+	card, err := newCard("", priced.Rates, priced.Conditions)
+	return &priceList{priced.Rates, priced.SizeRates, &card}, err
+}
+
+// PriceDifferences are the prices that differ between two states of a model, those of markups included. Old is nil for a new model.
+func PriceDifferences(old, next *FileModel) ([]PriceDifference, error) {
+	before, errOld := old.prices()
+	after, errNext := next.prices()
+	if err := errors.Join(errOld, errNext); err != nil {
+		return nil, err
+	}
+	return differences(before, after, next.Sizes), nil
+}
+
+// AnnouncedDifferences are the prices that the announced change of a model alters.
+func AnnouncedDifferences(m *FileModel) ([]PriceDifference, error) {
+	before, err := m.prices()
+	if err != nil || m.Announced == nil {
+		return nil, err
+	}
+	change, err := m.Announced.change()
+	if err != nil {
+		return nil, err
+	}
+	return differences(before, &priceList{change.Prices, change.SizePrices, &change.RateCard}, m.Sizes), nil
+}
+
+// differences compares two price lists of a model with some sizes.
+func differences(before, after *priceList, sizes []string) (list []PriceDifference) {
 	compare := func(size string, before, after Rates) {
 		meters := slices.Collect(maps.Keys(before))
 		for name := range after {
@@ -106,11 +158,11 @@ func (m *Model) Differences() (list []PriceDifference) {
 			}
 		}
 	}
-	compare("", m.Prices, m.Announced.Prices)
-	for _, size := range m.Sizes {
-		compare(size, m.SizePrices[size], m.Announced.SizePrices[size])
+	compare("", before.rates, after.rates)
+	for _, size := range sizes {
+		compare(size, before.sizeRates[size], after.sizeRates[size])
 	}
-	return append(list, conditionDifferences(&m.RateCard, &m.Announced.RateCard)...)
+	return append(list, conditionDifferences(before.card, after.card)...)
 }
 
 // conditionDifferences compares the conditions of two cards by the calls that they are for, in words.
@@ -160,6 +212,8 @@ func (m *FileModel) checkAnnounced(p problems) {
 		p.addf("announced.rates", "is missing")
 	case a.From.IsZero():
 		p.addf("announced.from", "is missing")
+	case a.Markup < 0 || a.Markup > markupMax:
+		p.addf("announced.markup", "%s is not between 0 and %s", a.Markup, markupMax)
 	}
 	m.checkMeters(p, checkCard(p, "announced.rates", a.Rates, "announced.conditions", a.Conditions))
 	m.checkSizeRates(p, "announced.", a.Rates, a.SizeRates, a.Conditions)
@@ -171,7 +225,7 @@ func (f File) withDuePrices(now time.Time) File {
 	for i := range f.Models {
 		m := &f.Models[i]
 		if a := m.Announced; a != nil && !now.Before(time.Time(a.From)) {
-			m.Rates, m.SizeRates, m.Conditions, m.Markup, m.Announced = a.Rates, a.SizeRates, a.Conditions, 0, nil
+			m.Rates, m.SizeRates, m.Conditions, m.Markup, m.Announced = a.Rates, a.SizeRates, a.Conditions, a.Markup, nil
 		}
 	}
 	return f
@@ -184,17 +238,21 @@ func (s *Snapshot) pricesDue(now time.Time) bool {
 
 // applyDuePrices puts announced prices in force whose day has come. Any number of replicas may call it: the first makes the change.
 func applyDuePrices(ctx context.Context, db *sqlx.DB) error {
-	return replace(ctx, db, HistoryAction{Note: "Announced prices came into force."}, func(old File, readable bool) (File, error) {
+	_, err := replace(ctx, db, HistoryAction{Note: "Announced prices came into force."}, func(old stored, readable bool) (File, error) {
 		if !readable {
 			return File{}, errUnreadable
 		}
-		return old, nil
+		return old.file, nil
 	})
+	return err
 }
 
-// replace makes one change to the catalog in force. Changes are serialized: the second sees the result of the first.
-func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old File, readable bool) (File, error)) error {
-	return postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
+// replace makes one change to the catalog in force, and returns the version that is in force after it. Changes are serialized: the
+// second sees the result of the first.
+func replace(
+	ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old stored, readable bool) (File, error),
+) (inForce int64, err error) {
+	err = postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		// An operator waits for it, so it may take longer than a request.
 		if err := exec(ctx, tx, "wait", `set local statement_timeout = '60s'`); err != nil {
 			return err
@@ -208,7 +266,7 @@ func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old Fi
 			return err
 		}
 		readable := err == nil
-		f, err := next(old.file, readable)
+		f, err := next(old, readable)
 		if err != nil {
 			return err
 		}
@@ -217,25 +275,49 @@ func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old Fi
 			return fmt.Errorf("catalog: read the time: %w", err)
 		}
 		f = f.withDuePrices(now)
+		inForce = old.version
 		if same, err := equal(f, old.file); same || err != nil {
 			return err
 		}
 		if err := write(ctx, tx, f, old.file); err != nil {
 			return err
 		}
+		if inForce, err = version(ctx, tx); err != nil {
+			return err
+		}
 		return writeHistory(ctx, tx, d, f, old, readable)
 	})
+	return inForce, err
+}
+
+// Subject is what the price is for, in words: "Input tokens".
+func (d PriceDifference) Subject() string {
+	if d.Condition != "" {
+		return d.Condition
+	}
+	text := strings.ReplaceAll(d.Meter, "_", " ")
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if d.Size != "" {
+		text += " at " + d.Size
+	}
+	return text
+}
+
+// NewText is the new price alone, in words: "Input tokens: $0.2 per 1M".
+func (d PriceDifference) NewText() string {
+	switch {
+	case d.Condition != "":
+		return d.Condition + ": " + cmp.Or(d.NewCondition, "no other price")
+	case d.New == nil:
+		return d.Subject() + ": not charged"
+	}
+	return d.Subject() + ": $" + d.New.String()
 }
 
 // String describes the difference for users: "Input tokens: $0.15 per 1M → $0.2 per 1M".
 func (d PriceDifference) String() string {
 	if d.Condition != "" {
 		return d.Condition + ": " + cmp.Or(d.OldCondition, "no other price") + " → " + cmp.Or(d.NewCondition, "no other price")
-	}
-	text := strings.ReplaceAll(d.Meter, "_", " ")
-	text = strings.ToUpper(text[:1]) + text[1:]
-	if d.Size != "" {
-		text += " at " + d.Size
 	}
 	side := func(p *Price) string {
 		switch {
@@ -246,5 +328,5 @@ func (d PriceDifference) String() string {
 		}
 		return "not charged"
 	}
-	return text + ": " + side(d.Old) + " → " + side(d.New)
+	return d.Subject() + ": " + side(d.Old) + " → " + side(d.New)
 }
