@@ -97,7 +97,7 @@ func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*homepage
 	o.Fresh, o.Sent = s.fresh, s.sent
 	o.MayCall = p.Principal().Rights.Has(app.CallText)
 	o.BaseURL, o.Language, o.Style = c.APIURL(), p.Language(), p.Cookie(page.StyleCookie)
-	if b := c.Balance(p); b.Known && b.Available <= 0 {
+	if b := c.Balance(p); b.Known && b.Available <= 0 && !b.Uncharged {
 		o.Unfunded = true
 	}
 	c.fillSamples(p, o)

@@ -172,7 +172,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 		videoFlags:     videoFlags{Storage: c.Storage, VideoRetention: demoVideoRetention},
 		telemetryFlags: c.telemetryFlags,
 		demo: demoSettings{
-			signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, outbox: true, operatorsNeedNoCode: true,
+			signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, outbox: true, operatorsNeedNoCode: true, seeded: true,
 			assetWaits: asset.Waits{Settle: c.AssetCleanupDelay},
 			videoWaits: video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
 		},
