@@ -77,7 +77,7 @@ func operatorPages() []Story {
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
 	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(),
 		credentialPages(), catalogPages(), metricPages(),
-		marginPages())
+		marginPages(), providerManagement(), modelManagement())
 }
 
 func exampleTraffic(s views.Shell) operatorpages.Traffic {
