@@ -73,7 +73,7 @@ type API struct {
 	paths      map[string]bool   // the paths of all routes
 	operations map[string]string // the paths that aliases may stand for
 
-	modelList atomic.Pointer[compressedBody]
+	modelLists atomic.Pointer[[]*compressedBody]
 }
 
 // New returns the API. It panics when a required option is missing.

@@ -13,18 +13,28 @@ type compressedBody struct {
 	body    []byte
 }
 
-// compressedList compresses the list of all models once for each catalog: every caller whose key is not narrowed to some models
-// gets the same bytes.
+// compressedListsMax bounds the lists that are kept compressed. Accounts that see the same models share one.
+const compressedListsMax = 8
+
+// compressedList compresses the list of all models once for each catalog: every caller of the same view whose key is not narrowed to
+// some models gets the same bytes.
 func (a *API) compressedList(body []byte, tag string) *compressedBody {
-	if p := a.modelList.Load(); p != nil && p.of == tag {
-		return p
+	known := a.modelLists.Load()
+	for i := 0; known != nil && i < len(*known); i++ {
+		if p := (*known)[i]; p.of == tag {
+			return p
+		}
 	}
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	_, _ = z.Write(body) // a buffer takes everything
 	_ = z.Close()
 	p := &compressedBody{of: tag, tag: strings.TrimSuffix(tag, `"`) + `-gzip"`, body: b.Bytes()}
-	a.modelList.Store(p)
+	lists := []*compressedBody{p}
+	if known != nil {
+		lists = append(lists, (*known)[:min(len(*known), compressedListsMax-1)]...)
+	}
+	a.modelLists.Store(&lists)
 	return p
 }
 

@@ -24,7 +24,7 @@ func (a *API) listModels(x *call) error {
 	if family == NativeFamily {
 		return a.listNative(x)
 	}
-	snapshot, page := a.o.Catalog.Snapshot(), catalog.Page{}
+	snapshot, page := a.o.Catalog.Snapshot().For(x.key.AccountID), catalog.Page{}
 	if x.Request().URL.RawQuery != "" {
 		q := x.Request().URL.Query()
 		err := noOtherPaging(q, "Pages are turned with after (or after_id), before_id and limit.", "after_id", "before_id")
@@ -38,7 +38,7 @@ func (a *API) listModels(x *call) error {
 	if family == MessagesFamily {
 		page.Style = llm.Messages
 	}
-	if page == (catalog.Page{}) && len(x.key.Models) == 0 {
+	if page == (catalog.Page{}) && len(x.key.Models) == 0 && snapshot.ETag() != "" {
 		if takesGzip(x.Request().Header) {
 			p := a.compressedList(snapshot.List(nil), snapshot.ETag())
 			x.Header().Set("Content-Encoding", "gzip")
@@ -80,7 +80,7 @@ func (a *API) listNative(x *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := a.o.Catalog.Snapshot().NativeList(x.principal().MayUse, page)
+	body, err := a.o.Catalog.Snapshot().For(x.key.AccountID).NativeList(x.principal().MayUse, page)
 	if err != nil {
 		return err
 	}
@@ -138,16 +138,25 @@ func (a *API) modelOfPath(x *call) (*catalog.Model, error) {
 
 // findModel is the model that the caller asks about, when it exists and the key may use it.
 func (a *API) findModel(x *call, id string) (*catalog.Model, error) {
-	m, ok := a.o.Catalog.Snapshot().Model(id)
+	m, ok := a.o.Catalog.Snapshot().For(x.key.AccountID).Model(id)
 	if !ok || !m.Available {
 		return nil, app.Errorf(app.NotFound, "model_not_found",
 			"The model %q does not exist. GET /v1/models lists those this key may use.", shorten(id)).At("model")
 	}
-	if !x.principal().MayUse(id) {
+	if !m.IsAllowed(x.principal().MayUse) {
 		return nil, app.Errorf(app.Forbidden, "model_not_allowed",
 			"This key may not use the model %q. GET /v1/models lists those it may use.", id).At("model").Final()
 	}
 	return m, m.Ended(a.now())
+}
+
+// modelID is the id of the model that a filter names, which may be an alias. It returns other texts as they are: records may name models
+// that are not in the catalog any more.
+func (a *API) modelID(x *call, name string) string {
+	if m, known := a.o.Catalog.Snapshot().For(x.key.AccountID).Model(name); known {
+		return m.ID
+	}
+	return name
 }
 
 // setLifecycleHeaders sets the headers of a model that is deprecated or will be shut down.

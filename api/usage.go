@@ -65,6 +65,7 @@ func (a *API) getUsage(x *call) error {
 	if err != nil {
 		return err
 	}
+	u.Model = a.modelID(x, u.Model)
 	u.AccountID = x.key.AccountID
 	if len(x.key.Models) > 0 {
 		if u.KeyID != "" && u.KeyID != x.key.ID {

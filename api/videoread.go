@@ -96,6 +96,7 @@ func (a *API) listVideos(x *call) error {
 	if err != nil {
 		return err
 	}
+	q.Model = a.modelID(x, q.Model)
 	page, err := a.o.Videos.List(x.Request().Context(), x.key.AccountID, q)
 	if err != nil {
 		return err

@@ -25,18 +25,28 @@ func Apply(ctx context.Context, db *sqlx.DB, f File) error {
 
 // ApplyAs is Apply with an author and a note, which the history records.
 func ApplyAs(ctx context.Context, db *sqlx.DB, f File, d HistoryAction) error {
-	if all := Check(f); len(all) > 0 {
-		return fmt.Errorf("catalog: the file has problems:\n%w", errors.Join(all...))
-	}
-	if lines := BelowCost(f); len(lines) > 0 && !d.BelowCost {
-		return fmt.Errorf("%w:\n%s", ErrBelowCost, strings.Join(lines, "\n"))
-	}
-	f, err := f.withMarkups()
+	f, err := f.ready(d)
 	if err != nil {
 		return err
 	}
-	return replace(ctx, db, d, func(File, bool) (File, error) { return f, nil })
+	_, err = replace(ctx, db, d, func(stored, bool) (File, error) { return f, nil })
+	return err
 }
+
+// ready is the file as it comes into force, with the prices of its markups, or an error when it has problems.
+func (f File) ready(d HistoryAction) (File, error) {
+	if all := Check(f); len(all) > 0 {
+		return f, fmt.Errorf("%w:\n%w", ErrProblems, errors.Join(all...))
+	}
+	if lines := BelowCost(f); len(lines) > 0 && !d.BelowCost {
+		return f, fmt.Errorf("%w:\n%s", ErrBelowCost, strings.Join(lines, "\n"))
+	}
+	f.Aliases = f.Aliases.withoutDefaults()
+	return f.withMarkups()
+}
+
+// ErrProblems means that the file has problems, which the error also holds as values of FileError.
+var ErrProblems = errors.New("catalog: the file has problems")
 
 // ErrBelowCost means that a price is below the cost of a route, which HistoryAction.BelowCost allows.
 var ErrBelowCost = errors.New("catalog: prices are below cost")

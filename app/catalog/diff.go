@@ -20,7 +20,7 @@ func Diff(old, next File) ([]string, error) {
 	if err := errors.Join(errOld, errNext); err != nil {
 		return nil, err
 	}
-	settings, err := changes("", fileAliases{old.Aliases}, fileAliases{next.Aliases})
+	settings, err := changes("", fileAliases{old.Aliases.withoutDefaults()}, fileAliases{next.Aliases.withoutDefaults()})
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (s *Snapshot) Offering(style llm.Style, rows llm.ExtraSet, most int, may fu
 		if len(ids) == most {
 			break
 		}
-		if m.Available && !m.Paused && m.Serves(style) && m.Extras(style).Meets(rows) && may(m.ID) {
+		if m.Available && !m.Paused && m.Serves(style) && m.Extras(style).Meets(rows) && m.IsAllowed(may) {
 			ids = append(ids, m.ID)
 		}
 	}

@@ -23,12 +23,15 @@ type File struct {
 	Models    []FileModel    `yaml:"models"`
 }
 
-// Aliases are other spellings under which the API answers, so that unmodified clients work.
+// Aliases are other spellings under which the API answers, so that unmodified clients work. Those of DefaultAliases are always on, but for
+// those in Off; a file that was read has none of them in Headers and Paths.
 type Aliases struct {
 	// Headers maps an alias to the header that it replaces.
 	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
 	// Paths maps an alias to its operation. The alias of videos is a prefix: {id}, {id}/content and {id}/remix are served below it.
 	Paths map[string]string `yaml:"paths,omitempty" json:"paths,omitempty"`
+	// Off lists the default aliases, of headers and of paths, that the API does not answer.
+	Off []string `yaml:"off,omitempty" json:"off,omitempty"`
 }
 
 // FileProvider is an upstream: its address, and the name of its credential. ${NAME} in the base URL, in the credential and in headers
@@ -117,7 +120,11 @@ type FileTimeouts struct {
 
 // FileModel is a model by the id that clients use. Fields that are stored in tables of their own are not part of its JSON form.
 type FileModel struct {
-	ID              string           `yaml:"id" json:"id"`
+	ID string `yaml:"id" json:"id"`
+	// Aliases are other ids under which the API answers for the model, such as the spelling of its provider.
+	Aliases []string `yaml:"aliases,omitempty,flow" json:"aliases,omitempty"`
+	// Accounts are the ids of the only accounts that see the model and may call it. An empty list is every account.
+	Accounts        []string         `yaml:"accounts,omitempty,flow" json:"accounts,omitempty"`
 	Name            string           `yaml:"name" json:"name"`
 	Description     string           `yaml:"description,omitempty" json:"description,omitempty"`
 	Owner           string           `yaml:"owner" json:"owner"`
@@ -286,6 +293,7 @@ func ParseFile(raw []byte) (File, error) {
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return File{}, errors.New("catalog: the file holds more than one document")
 	}
+	f.Aliases = f.Aliases.withoutDefaults()
 	for i := range f.Models {
 		m := &f.Models[i]
 		m.Kind, m.Availability = cmp.Or(m.Kind, KindText), cmp.Or(m.Availability, Available)

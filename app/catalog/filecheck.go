@@ -144,34 +144,14 @@ func Check(f File) []error {
 	for i := range f.Models {
 		byID[f.Models[i].ID] = &f.Models[i]
 	}
+	checkModelAliases(p, f.Models)
+	checkAccounts(p, f.Models, byID)
 	for i := range f.Models {
 		f.Models[i].checkSuccessor(p.at("models[%d]", i), seen)
 		f.Models[i].checkLonger(p.at("models[%d]", i), byID)
 		f.Models[i].checkFallbacks(p.at("models[%d]", i), byID)
 	}
 	return all
-}
-
-func checkAliases(p problems, a Aliases) {
-	for _, alias := range sortedKeys(a.Headers) {
-		if !headerName.MatchString(alias) {
-			p.addf("headers", "%q is not the name of a header in lower case", alias)
-		}
-		if slices.Contains(aliasedHeaders, alias) {
-			p.addf("headers", "%q is a header of the service itself", alias)
-		}
-		p.oneOf("headers."+alias, a.Headers[alias], aliasedHeaders)
-	}
-	for _, alias := range sortedKeys(a.Paths) {
-		if !strings.HasPrefix(alias, "/") || strings.Contains(alias, "//") || strings.ContainsAny(alias, " ?#") {
-			p.addf("paths", "%q is not a path", alias)
-		}
-		if a.Paths[alias] == operationVideos && (strings.Contains(alias, "{") || strings.HasSuffix(alias, "/")) {
-			p.addf("paths."+alias, "videos stands for all operations of videos, so the path is what comes before /{id}, "+
-				"/{id}/content and /{id}/remix: it holds no { and does not end with /")
-		}
-		p.oneOf("paths."+alias, a.Paths[alias], aliasedOperations)
-	}
 }
 
 func (v *FileProvider) check(p problems) {

@@ -219,13 +219,13 @@ func (m *Model) rateLimits() map[string]int64 {
 // List returns the body of GET /v1/models for a caller who may use some models. Models that are only announced are left out, because
 // tools offer all listed models to their users.
 func (s *Snapshot) List(may func(id string) bool) []byte {
-	if may == nil {
+	if may == nil && s.list != nil {
 		return s.list
 	}
 	return s.renderList(may)
 }
 
-// ETag returns the entity tag of the list of all models.
+// ETag returns the entity tag of the list of all models. It is empty when the snapshot keeps no list.
 func (s *Snapshot) ETag() string { return s.etag }
 
 // ETag returns the entity tag of a body.
@@ -237,7 +237,7 @@ func ETag(body []byte) string {
 func (s *Snapshot) listed(may func(id string) bool) []*Model {
 	all := make([]*Model, 0, len(s.models))
 	for _, m := range s.models {
-		if m.Available && !m.ended(s.loadedAt) && (may == nil || may(m.ID)) {
+		if m.Available && !m.ended(s.loadedAt) && m.IsAllowed(may) {
 			all = append(all, m)
 		}
 	}

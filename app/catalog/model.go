@@ -11,7 +11,11 @@ import (
 // Model is a model by its public id, with all that a call to it needs. It is read-only.
 type Model struct {
 	ID, Name, Description, Owner string
-	Kind                         Kind
+	// Aliases are other ids of the model.
+	Aliases []string
+	// Accounts are the only accounts that see the model; empty for all.
+	Accounts []string
+	Kind     Kind
 	Abilities
 
 	// Sizes and Seconds are what a video may have. The first of each is the default.
@@ -84,6 +88,8 @@ type prepared struct {
 	lifecycle []Header
 	served    []llm.Style
 	contracts map[llm.Style]*Contract
+	// accounts has the entries of Accounts.
+	accounts map[string]bool
 	extras    map[llm.Style]llm.ExtraSet
 	// video and remix are the contracts of POST /v1/videos and POST /v1/videos/{id}/remix; nil for models that make no videos.
 	video, remix *Contract

@@ -65,7 +65,7 @@ var publicFields = []string{
 	"name", "description", "capabilities", "input", "output", "context_tokens", "max_output_tokens", "styles", "parameters", "ranges",
 	"thinking",
 	"rates", "size_rates", "conditions", "limits", "availability", "paused", "released", "deprecated", "shutdown", "announced", "successor",
-	"fallbacks", "sizes", "seconds", "assets",
+	"fallbacks", "sizes", "seconds", "assets", "aliases",
 }
 
 // ModelChanges are the changes of the public fields of a model, the newest first, at most limit.

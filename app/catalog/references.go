@@ -3,7 +3,6 @@ package catalog
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"umg/app/meter"
 )
@@ -46,10 +45,9 @@ func (f File) Names() []string {
 	return names
 }
 
-// Warnings lists settings of a correct file that have no effect, aliases that most files have and this one lacks, and prices below cost,
-// a line each.
+// Warnings lists settings of a correct file that have no effect, and prices below cost, a line each.
 func Warnings(f File) []string {
-	return slices.Concat(missingAliases(f.Aliases), idleTotals(f), idleRates(f), idleConditions(f), BelowCost(f))
+	return slices.Concat(idleTotals(f), idleRates(f), idleConditions(f), BelowCost(f))
 }
 
 // idleRates warns of prices for what no call counts.
@@ -87,19 +85,4 @@ func idleConditions(f File) (all []string) {
 		}
 	}
 	return all
-}
-
-// missingAliases warns of spellings that the built-in catalog has and a file lacks: official SDKs use them.
-func missingAliases(a Aliases) []string {
-	standard, err := ParseFile(Default())
-	if err != nil {
-		return nil
-	}
-	isKnown := func(alias string) bool { return a.Headers[alias] != "" || a.Paths[alias] != "" }
-	lacking := slices.DeleteFunc(append(sortedKeys(standard.Aliases.Headers), sortedKeys(standard.Aliases.Paths)...), isKnown)
-	if len(lacking) == 0 {
-		return nil
-	}
-	return []string{"aliases: official SDKs use these headers and paths, which the file does not name and the server will not know: " +
-		strings.Join(lacking, ", ")}
 }

@@ -184,17 +184,21 @@ func (s *Snapshot) pricesDue(now time.Time) bool {
 
 // applyDuePrices puts announced prices in force whose day has come. Any number of replicas may call it: the first makes the change.
 func applyDuePrices(ctx context.Context, db *sqlx.DB) error {
-	return replace(ctx, db, HistoryAction{Note: "Announced prices came into force."}, func(old File, readable bool) (File, error) {
+	_, err := replace(ctx, db, HistoryAction{Note: "Announced prices came into force."}, func(old stored, readable bool) (File, error) {
 		if !readable {
 			return File{}, errUnreadable
 		}
-		return old, nil
+		return old.file, nil
 	})
+	return err
 }
 
-// replace makes one change to the catalog in force. Changes are serialized: the second sees the result of the first.
-func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old File, readable bool) (File, error)) error {
-	return postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
+// replace makes one change to the catalog in force, and returns the version that is in force after it. Changes are serialized: the
+// second sees the result of the first.
+func replace(
+	ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old stored, readable bool) (File, error),
+) (inForce int64, err error) {
+	err = postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		// An operator waits for it, so it may take longer than a request.
 		if err := exec(ctx, tx, "wait", `set local statement_timeout = '60s'`); err != nil {
 			return err
@@ -208,7 +212,7 @@ func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old Fi
 			return err
 		}
 		readable := err == nil
-		f, err := next(old.file, readable)
+		f, err := next(old, readable)
 		if err != nil {
 			return err
 		}
@@ -217,14 +221,19 @@ func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old Fi
 			return fmt.Errorf("catalog: read the time: %w", err)
 		}
 		f = f.withDuePrices(now)
+		inForce = old.version
 		if same, err := equal(f, old.file); same || err != nil {
 			return err
 		}
 		if err := write(ctx, tx, f, old.file); err != nil {
 			return err
 		}
+		if inForce, err = version(ctx, tx); err != nil {
+			return err
+		}
 		return writeHistory(ctx, tx, d, f, old, readable)
 	})
+	return inForce, err
 }
 
 // String describes the difference for users: "Input tokens: $0.15 per 1M → $0.2 per 1M".

@@ -42,15 +42,25 @@ type Snapshot struct {
 	sealedVersion int64
 	// files are the contents of the files of credentials.
 	files map[string]Secret
+
+	// views are what accounts see; nil when all see everything.
+	views *views
+	// narrowed means that the snapshot is what account sees.
+	narrowed bool
+	account  string
 }
 
 // Version counts the changes of the catalog. Replicas with the same version hold the same catalog.
 func (s *Snapshot) Version() int64 { return s.version }
 
-// Model finds a model by the id clients name, whether it is available or not.
+// Model finds a model by its id or by one of its aliases, whether it is available or not. A snapshot of For finds only what its account
+// sees.
 func (s *Snapshot) Model(id string) (*Model, bool) {
 	m, ok := s.byID[id]
-	return m, ok
+	if !ok || s.narrowed && !m.IsVisibleTo(s.account) {
+		return nil, false
+	}
+	return m, true
 }
 
 // Models lists all models in catalog order, the coming ones too. The caller must not change the list.
@@ -257,7 +267,7 @@ func NewSnapshot(f File, o Options) (*Snapshot, error) {
 // snapshotOf prepares everything that a version of the catalog needs. It reuses the contracts of the snapshot before, if there is one,
 // whose parameters are the same.
 func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Options) (*Snapshot, error) {
-	aliases := s.file.Aliases
+	aliases := s.file.Aliases.InForce()
 	snap := &Snapshot{version: s.version, byID: map[string]*Model{}, spellings: map[string][]string{}, loadedAt: o.Now()}
 	for _, path := range sortedKeys(aliases.Paths) {
 		snap.aliases = append(snap.aliases, PathAlias{Path: path, Operation: aliases.Paths[path]})
@@ -281,7 +291,11 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 		}
 		snap.models = append(snap.models, m)
 		snap.byID[m.ID] = m
+		for _, alias := range m.Aliases {
+			snap.byID[alias] = m
+		}
 	}
+	snap.views = newViews(snap.models)
 	for _, alias := range sortedKeys(aliases.Headers) {
 		header := http.CanonicalHeaderKey(aliases.Headers[alias])
 		if snap.spellings[header] == nil {
@@ -341,7 +355,7 @@ func (v *FileProvider) resolve(sources *Sources) (*Provider, *resolver) {
 
 func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts *contractSet) (*Model, error) {
 	out := &Model{
-		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind,
+		ID: m.ID, Aliases: m.Aliases, Accounts: m.Accounts, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind,
 		Abilities: Abilities{
 			Capabilities: m.Capabilities, InputModalities: m.Input, OutputModalities: m.Output, ContextTokens: m.ContextTokens,
 			MaxOutputTokens: m.MaxOutputTokens, Styles: m.Styles, Parameters: m.Parameters, Thinking: m.thinkingForms(),
@@ -356,7 +370,7 @@ func (m *FileModel) prepare(s *stored, providers map[string]*Provider, contracts
 			Available: m.Availability == Available, Paused: m.Paused, Notice: m.Notice, CreatedAt: time.Time(m.Released),
 			DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor,
 		},
-		prepared: prepared{contracts: map[llm.Style]*Contract{}},
+		prepared: prepared{contracts: map[llm.Style]*Contract{}, accounts: m.accountSet()},
 	}
 	if err := out.price(s.cards[m.ID], m.Conditions, m.Announced); err != nil {
 		return nil, err

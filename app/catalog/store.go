@@ -78,6 +78,7 @@ func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
+	s.file.Aliases = s.file.Aliases.withoutDefaults()
 	for _, sm := range models {
 		m := sm.Entry
 		m.Availability, m.Paused = sm.Availability, sm.Paused

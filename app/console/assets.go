@@ -97,7 +97,7 @@ func (c *Console) assetsClosed(p *page.Page, live int) *videopages.AssetClosed {
 // assetCall is a sample call of the first model that takes assets. It names a key only to readers who may see keys.
 func (c *Console) assetCall(p *page.Page) codesample.AssetCall {
 	call := codesample.AssetCall{BaseURL: c.APIURL(), Language: p.Language()}
-	for _, m := range c.videoModels() {
+	for _, m := range c.videoModels(p) {
 		if m.Assets > 0 {
 			call.Model, call.Size, call.Seconds = m.ID, m.Sizes[0], m.Seconds[0]
 			break

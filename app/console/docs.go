@@ -96,7 +96,7 @@ func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d do
 	if err != nil {
 		return err
 	}
-	values := DocsValues(c.o.Catalog.Snapshot(), c.o.BaseURL, key.Models)
+	values := DocsValues(c.catalogFor(p), c.o.BaseURL, key.Models)
 	if key.Secret.LastFour != "" {
 		values["key"] = docsKey + key.Secret.LastFour
 	}

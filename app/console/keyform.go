@@ -31,7 +31,7 @@ func (c *Console) keyChoices(p *page.Page) keypages.Choices {
 			choices.Scopes = append(choices.Scopes, keypages.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.ExcludedByManagement()})
 		}
 	}
-	for _, m := range c.o.Catalog.Snapshot().Models() {
+	for _, m := range c.catalogFor(p).Models() {
 		choices.Models = append(choices.Models, m.ID)
 	}
 	slices.Sort(choices.Models)

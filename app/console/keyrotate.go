@@ -37,7 +37,7 @@ func (c *Console) rotateKey(p *page.Page) error {
 		return err
 	}
 	return c.Render(p, http.StatusOK, keypages.RotatedPage(keypages.Rotated{
-		Shell: c.Shell(p), Fresh: views.FreshKey{Key: viewKey(key), Secret: secret}, Call: c.sampleCall(secret),
+		Shell: c.Shell(p), Fresh: views.FreshKey{Key: viewKey(key), Secret: secret}, Call: c.sampleCall(p, secret),
 	}))
 }
 

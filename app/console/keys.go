@@ -167,7 +167,7 @@ func (c *Console) createKey(p *page.Page) error {
 		return err
 	}
 	return c.Render(p, http.StatusOK, keypages.CreatedPage(keypages.Created{
-		Shell: c.Shell(p), Fresh: fresh, Call: c.sampleCall(secret), Language: p.Language(), Keys: keys,
+		Shell: c.Shell(p), Fresh: fresh, Call: c.sampleCall(p, secret), Language: p.Language(), Keys: keys,
 	}))
 }
 
@@ -222,9 +222,9 @@ func (c *Console) updateKey(p *page.Page) error {
 }
 
 // sampleCall is a call of the cheapest chat model, for code samples.
-func (c *Console) sampleCall(secret string) codesample.Call {
+func (c *Console) sampleCall(p *page.Page, secret string) codesample.Call {
 	call := codesample.Call{BaseURL: c.APIURL(), Key: secret}
-	if m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat); ok {
+	if m, ok := c.catalogFor(p).Cheapest(llm.Chat); ok {
 		call.Model = m.ID
 	}
 	return call

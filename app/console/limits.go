@@ -33,7 +33,7 @@ func (c *Console) renderLimits(p *page.Page, status int, form settingpages.WishF
 	v := settingpages.LimitsView{
 		Shell: c.Shell(p), Factor: p.LimitFactor(), Form: form, MayAsk: p.User.Role.Rights().Has(app.ManageAccount),
 	}
-	found := slices.DeleteFunc(slices.Clone(c.o.Catalog.Snapshot().Models()), func(m *catalog.Model) bool { return !m.Available })
+	found := slices.DeleteFunc(slices.Clone(c.catalogFor(p).Models()), func(m *catalog.Model) bool { return !m.Available })
 	left := c.o.Gateway.Headroom(p.User.AccountID, p.LimitFactor(), found)
 	var uses map[string]video.Use // The jobs of the account that count towards limits, by model.
 	if c.o.Videos != nil {
@@ -95,7 +95,7 @@ func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use vide
 // askLimits takes a request for higher limits.
 func (c *Console) askLimits(p *page.Page) error {
 	form := settingpages.WishForm{Model: p.FormValue("model"), Times: p.FormValue("times"), Reason: p.FormValue("reason")}
-	if _, known := c.o.Catalog.Snapshot().Model(form.Model); form.Model != "" && !known {
+	if _, known := c.catalogFor(p).Model(form.Model); form.Model != "" && !known {
 		form.ModelError = "Choose one of the models, or all of them."
 		return c.renderLimits(p, http.StatusUnprocessableEntity, form)
 	}

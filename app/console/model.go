@@ -25,7 +25,7 @@ const (
 
 // model is the page of one model.
 func (c *Console) model(p *page.Page) error {
-	m, err := c.modelAt(p.Param("*"))
+	m, err := c.modelAt(p, p.Param("*"))
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (c *Console) model(p *page.Page) error {
 
 // modelLimits renders what is left of the limits, for a page that polls.
 func (c *Console) modelLimits(p *page.Page) error {
-	m, err := c.modelAt(p.QueryParam("model"))
+	m, err := c.modelAt(p, p.QueryParam("model"))
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (c *Console) addPast(p *page.Page, d *modelpages.Detail, id string) error {
 			Conditions: viewConditions(&one.RateCard),
 		})
 	}
-	if m, known := c.o.Catalog.Snapshot().Model(id); known && m.Announced != nil {
+	if m, known := c.catalogFor(p).Model(id); known && m.Announced != nil {
 		d.Next = &modelpages.PastPrices{
 			From: m.Announced.From, Prices: viewPrices(m.Announced.Prices, false), SizePrices: viewSizePrices(m.Sizes, m.Announced.SizePrices),
 			Conditions: viewConditions(&m.Announced.RateCard),

@@ -195,7 +195,7 @@ func price(c *modelpages.Calculation, card billing.RateCard, usage meter.Counts,
 
 // modelPrice renders the result of the calculator for a changed form.
 func (c *Console) modelPrice(p *page.Page) error {
-	m, err := c.modelAt(p.QueryParam("model"))
+	m, err := c.modelAt(p, p.QueryParam("model"))
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (c *Console) modelPrice(p *page.Page) error {
 
 // modelLast renders what the last requests of the reader would have cost with a model.
 func (c *Console) modelLast(p *page.Page) error {
-	m, err := c.modelAt(p.QueryParam("model"))
+	m, err := c.modelAt(p, p.QueryParam("model"))
 	if err != nil {
 		return err
 	}

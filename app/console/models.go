@@ -54,7 +54,7 @@ func (c *Console) models(p *page.Page) error {
 
 // viewModels returns all models with their state in the last hour, and what is left of the limits of the reader's account.
 func (c *Console) viewModels(p *page.Page) []views.Model {
-	found := c.o.Catalog.Snapshot().Models()
+	found := c.catalogFor(p).Models()
 	models := make([]views.Model, len(found))
 	hours := c.modelHours(p)
 	for i, m := range found {
@@ -162,12 +162,15 @@ func addLeft(l *views.Limits, left ratelimit.Headroom) {
 	}
 }
 
+// catalogFor is the catalog as the reader's account sees it. A visitor sees what all accounts see.
+func (c *Console) catalogFor(p *page.Page) *catalog.Snapshot { return c.o.Catalog.Snapshot().For(p.User.AccountID) }
+
 // modelAt finds the model that the rest of the path, or the parameter, names.
-func (c *Console) modelAt(id string) (*catalog.Model, error) {
+func (c *Console) modelAt(p *page.Page, id string) (*catalog.Model, error) {
 	if plain, err := url.PathUnescape(id); err == nil {
 		id = plain
 	}
-	if m, ok := c.o.Catalog.Snapshot().Model(id); ok {
+	if m, ok := c.catalogFor(p).Model(id); ok {
 		return m, nil
 	}
 	return nil, app.Errorf(app.NotFound, "model_not_found", "There is no such model.")
@@ -204,7 +207,7 @@ func (c *Console) modelDocument(
 	contentType string, document func(*apidocs.Documents, *catalog.Snapshot, *catalog.Model) apidocs.Document,
 ) page.Handler {
 	return func(p *page.Page) error {
-		m, err := c.modelAt(p.QueryParam("model"))
+		m, err := c.modelAt(p, p.QueryParam("model"))
 		if err != nil {
 			return err
 		}

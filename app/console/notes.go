@@ -214,7 +214,7 @@ func (c *Console) webhookNotes(ctx context.Context, p *page.Page) (list []note, 
 func (c *Console) modelNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	ending := func(m *catalog.Model) bool { return m.ShutdownAt != nil || m.DeprecatedAt != nil }
 	dearer := func(m *catalog.Model) bool { return notification.PriceChangesSoon(m, c.o.Now()) }
-	models := c.o.Catalog.Snapshot().Models()
+	models := c.catalogFor(p).Models()
 	if !slices.ContainsFunc(models, func(m *catalog.Model) bool { return ending(m) || dearer(m) }) {
 		return nil, nil
 	}
@@ -283,7 +283,7 @@ func (c *Console) statusOf(p *page.Page) (lines []views.StatusLine) {
 	if c.o.Health == nil || !p.User.Role.Rights().Has(app.ReadModels) {
 		return nil
 	}
-	for _, m := range c.o.Catalog.Snapshot().Models() {
+	for _, m := range c.catalogFor(p).Models() {
 		if !m.Available || !m.Answers() || len(lines) >= strandedMax {
 			continue
 		}

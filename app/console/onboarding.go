@@ -27,7 +27,7 @@ func (c *Console) sendFirst(p *page.Page) error {
 }
 
 func (c *Console) sendSample(p *page.Page) homepages.SentCall {
-	m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat)
+	m, ok := c.catalogFor(p).Cheapest(llm.Chat)
 	if !ok {
 		return sentTrouble(app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now."))
 	}

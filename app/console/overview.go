@@ -100,7 +100,7 @@ func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*homepage
 	if b := c.Balance(p); b.Known && b.Available <= 0 {
 		o.Unfunded = true
 	}
-	c.fillSamples(o)
+	c.fillSamples(p, o)
 	if k, ok := exampleKey(keys, c.o.Now()); ok {
 		o.HasKey, o.KeyHint = true, k.Masked
 	}
@@ -108,8 +108,8 @@ func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*homepage
 }
 
 // fillSamples adds the shortest request in each style, for the cheapest model that answers in it.
-func (c *Console) fillSamples(o *homepages.Onboarding) {
-	catalog := c.o.Catalog.Snapshot()
+func (c *Console) fillSamples(p *page.Page, o *homepages.Onboarding) {
+	catalog := c.catalogFor(p)
 	if m, ok := catalog.Cheapest(llm.Chat); ok {
 		o.Model = m.ID
 	}

@@ -93,8 +93,8 @@ func holds(query string, texts ...string) bool {
 	return false
 }
 
-func (c *Console) findModels(_ context.Context, _ *page.Page, query string) (hits []views.SearchHit, _ error) {
-	for _, m := range c.o.Catalog.Snapshot().Models() {
+func (c *Console) findModels(_ context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
+	for _, m := range c.catalogFor(p).Models() {
 		if holds(query, m.ID, m.Name) {
 			hits = append(hits, views.SearchHit{Icon: ui.IconLayers, Title: m.Name, Note: m.ID, Href: page.ConsolePath + "/models/" + m.ID})
 		}

@@ -49,7 +49,7 @@ func (c *Console) recipeAt(p *page.Page) (homepages.RecipeDetail, error) {
 	d := homepages.RecipeDetail{
 		Shell: c.Shell(p), Recipe: r, Language: p.Language(), MayKey: p.User.Role.Rights().Has(app.ManageKeys),
 	}
-	c.fillModels(&d, p.FormValue("model"))
+	c.fillModels(p, &d, p.FormValue("model"))
 	var err error
 	if d.MayKey {
 		d.KeyHint, err = c.keyHint(p)
@@ -78,9 +78,9 @@ func (c *Console) recipe(p *page.Page) error {
 }
 
 // fillModels finds the models that fit the tool, and chooses the requested one or else the best.
-func (c *Console) fillModels(d *homepages.RecipeDetail, asked string) {
+func (c *Console) fillModels(p *page.Page, d *homepages.RecipeDetail, asked string) {
 	n := d.Recipe.Needs
-	fitting, others := c.o.Catalog.Snapshot().Fitting(catalog.Needs{
+	fitting, others := c.catalogFor(p).Fitting(catalog.Needs{
 		Style: llm.Style(d.Recipe.Style), Tools: n.Tools, Effort: n.Effort, ContextMin: n.ContextMin, OutputMin: n.OutputMin,
 	})
 	for _, m := range fitting {

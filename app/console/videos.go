@@ -60,7 +60,7 @@ func (c *Console) videos(p *page.Page) error {
 			l.Newer = found.Jobs[0].ID
 		}
 	}
-	for _, m := range c.o.Catalog.Snapshot().Models() {
+	for _, m := range c.catalogFor(p).Models() {
 		if m.VideoContract() != nil {
 			l.Models = append(l.Models, m.ID)
 		}
@@ -127,7 +127,7 @@ func (c *Console) videoDetail(p *page.Page) (videopages.Detail, error) {
 	if err != nil {
 		return videopages.Detail{}, err
 	}
-	d := videopages.Detail{Shell: c.Shell(p), Video: c.viewVideo(job, c.asker(p, job)), Remix: c.remixOf(job)}
+	d := videopages.Detail{Shell: c.Shell(p), Video: c.viewVideo(job, c.asker(p, job)), Remix: c.remixOf(p, job)}
 	d.Remix.Once = c.onceToken()
 	if !job.State.Ended() {
 		d.Typical = c.typical(ctx, account, job)

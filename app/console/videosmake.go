@@ -49,10 +49,10 @@ func (c *Console) renderVideoPlay(p *page.Page, status int, v videopages.Playgro
 }
 
 // videoModels are the models that make videos for the account today.
-func (c *Console) videoModels() []videopages.Model {
+func (c *Console) videoModels(p *page.Page) []videopages.Model {
 	var models []videopages.Model
 	now := c.o.Now()
-	for _, m := range c.o.Catalog.Snapshot().Models() {
+	for _, m := range c.catalogFor(p).Models() {
 		makes := m.VideoContract() != nil && m.Answers() && len(m.Sizes) > 0 && len(m.Seconds) > 0
 		if !makes || !m.Available || m.Paused || m.Ended(now) != nil {
 			continue
@@ -77,7 +77,7 @@ func (c *Console) videoModels() []videopages.Model {
 
 // videoForm returns the form with the values of an address or of a sent form. Values that the model does not support are replaced.
 func (c *Console) videoForm(p *page.Page, values url.Values) (videopages.Playground, error) {
-	v := videopages.Playground{Models: c.videoModels(), ImageMax: videoImageMax, Errors: map[string]string{}}
+	v := videopages.Playground{Models: c.videoModels(p), ImageMax: videoImageMax, Errors: map[string]string{}}
 	if len(v.Models) == 0 {
 		return v, nil
 	}
@@ -263,9 +263,9 @@ func jsonOf(members map[string]any) []byte {
 }
 
 // remixOf returns the form that makes a remix of a video, at the present price.
-func (c *Console) remixOf(j video.Job) videopages.Remix {
+func (c *Console) remixOf(p *page.Page, j video.Job) videopages.Remix {
 	r := videopages.Remix{Prompt: j.Prompt}
-	m, ok := c.o.Catalog.Snapshot().Model(j.Model)
+	m, ok := c.catalogFor(p).Model(j.Model)
 	switch {
 	case j.State != video.Completed:
 		return videopages.Remix{}

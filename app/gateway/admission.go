@@ -221,8 +221,11 @@ func (g *Gateway) minHold(p app.Principal, w Work) app.Amount {
 	}
 	least, found := app.Amount(0), false
 	for _, id := range p.Models {
-		amount, priced := holds.of[id]
-		if m, known := s.Model(id); priced && known && m.Kind == kind && (!found || amount < least) {
+		m, known := s.Model(id)
+		if !known || m.Kind != kind {
+			continue
+		}
+		if amount, priced := holds.of[m.ID]; priced && (!found || amount < least) {
 			least, found = amount, true
 		}
 	}

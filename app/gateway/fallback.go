@@ -200,10 +200,10 @@ func (p *pipeline) isDearer(m *catalog.Model) bool {
 
 // mayResumeElsewhere reports whether there is a fallback model that may continue a cut answer of this model.
 func (p *pipeline) mayResumeElsewhere() bool {
-	snapshot := p.gateway.o.Snapshot
+	snapshot := p.gateway.o.Snapshot().For(p.request.Principal.AccountID)
 	return slices.ContainsFunc(p.fallbacks.left, func(id string) bool {
-		m, ok := snapshot().Model(id)
-		return ok && p.request.Principal.MayUse(id) && !p.isDearer(m)
+		m, ok := snapshot.Model(id)
+		return ok && m.IsAllowed(p.request.Principal.MayUse) && !p.isDearer(m)
 	})
 }
 

@@ -33,7 +33,7 @@ func (g *Gateway) refusedExtra(call *Call, head *dialect.Head) error {
 	if rows.IsEmpty() {
 		return nil
 	}
-	models := g.o.Snapshot().Offering(call.Style, rows, modelsNamedMax, call.Principal.MayUse)
+	models := g.o.Snapshot().For(call.Principal.AccountID).Offering(call.Style, rows, modelsNamedMax, call.Principal.MayUse)
 	if len(models) == 0 {
 		return nil
 	}

@@ -46,14 +46,15 @@ func (g *Gateway) selectModel(call *Call, head *dialect.Head, now time.Time) (*c
 	return m, hints, head.Err()
 }
 
-// findModel finds the model of a call, if the caller may use it now, and its contract.
+// findModel finds the model of a call, if the caller may use it now, and its contract. The head then has the id of the model.
 func (g *Gateway) findModel(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, *catalog.Contract, error) {
-	s := g.o.Snapshot()
+	s := g.o.Snapshot().For(call.Principal.AccountID)
 	m, known := s.Model(head.Model)
 	if !known {
 		return nil, nil, errUnknownModel(s, call.Principal, head.Model)
 	}
-	if !call.Principal.MayUse(m.ID) {
+	head.Model = m.ID // The request may name an alias, and records have the id.
+	if !m.IsAllowed(call.Principal.MayUse) {
 		return nil, nil, errModelNotAllowed(m.ID)
 	}
 	if err := m.Ended(now); err != nil {
@@ -93,7 +94,8 @@ func (g *Gateway) Permit(call *Call) error {
 	if err != nil {
 		return err
 	}
-	if m, known := g.o.Snapshot().Model(head.Model); known && !call.Principal.MayUse(m.ID) {
+	m, known := g.o.Snapshot().For(call.Principal.AccountID).Model(head.Model)
+	if known && !m.IsAllowed(call.Principal.MayUse) {
 		return errModelNotAllowed(m.ID)
 	}
 	return nil
@@ -122,7 +124,7 @@ func errUnknownModel(s *catalog.Snapshot, p app.Principal, id string) error {
 	}
 	hint, best := "", min(distanceMax, len(id)/lettersPerSlip)+1
 	for _, m := range s.Models() {
-		if !m.Available || !p.MayUse(m.ID) {
+		if !m.Available || !m.IsAllowed(p.MayUse) {
 			continue
 		}
 		_, short, _ := strings.Cut(m.ID, "/")

@@ -78,6 +78,9 @@ func (s *PriceChanges) notifyBatch(ctx context.Context, m *catalog.Model) (n int
 		}
 		n = len(accounts)
 		for _, id := range accounts {
+			if !m.IsVisibleTo(id) { // The account called the model while it could see it.
+				continue
+			}
 			if err := s.send(ctx, tx, id, m); err != nil {
 				return err
 			}

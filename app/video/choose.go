@@ -20,11 +20,12 @@ const (
 
 // choose finds a model that makes videos and that the principal may use.
 func choose(s *catalog.Snapshot, p app.Principal, id string, now time.Time) (*catalog.Model, error) {
+	s = s.For(p.AccountID)
 	m, known := s.Model(id)
 	if !known {
 		return nil, noModel("The model %q does not exist. %s", app.Truncate(id, shownRunesMax), others(s, p))
 	}
-	if !p.MayUse(m.ID) {
+	if !m.IsAllowed(p.MayUse) {
 		return nil, app.Errorf(app.Forbidden, "model_not_allowed",
 			"This key may not use the model %s. GET /v1/models lists those it may use.", m.ID).At("model").Final()
 	}
@@ -73,7 +74,7 @@ func noModel(format string, args ...any) *app.Error {
 func others(s *catalog.Snapshot, p app.Principal) string {
 	var ids []string
 	for _, m := range s.Models() {
-		if m.Kind == catalog.KindVideo && m.Available && !m.Paused && p.MayUse(m.ID) && len(ids) < modelsShownMax {
+		if m.Kind == catalog.KindVideo && m.Available && !m.Paused && m.IsAllowed(p.MayUse) && len(ids) < modelsShownMax {
 			ids = append(ids, m.ID)
 		}
 	}

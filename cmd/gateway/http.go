@@ -58,7 +58,7 @@ func (g *gatewayServer) openHTTP() error {
 		BaseURL: g.cfg.BaseURL, Profiles: g.cfg.Profiles, Addresses: s.visitorLimits, TrustedProxies: g.cfg.proxies(),
 		LameDuck: g.cfg.LameDuck, DrainTimeout: g.cfg.DrainTimeout, Unfit: g.notReadyReason, StoreAway: g.stores.ping,
 		Metrics: g.http.metrics, FormBytesMax: console.FormBytesMax(), MinuteCounts: s.minuteCounts, RecentCalls: s.recentCalls,
-		Manual: func() map[string]string { return console.DocsValues(s.catalog.Snapshot(), g.cfg.BaseURL, nil) },
+		Manual: func() map[string]string { return console.DocsValues(s.catalog.Snapshot().For(""), g.cfg.BaseURL, nil) },
 	})
 	for _, c := range g.collectors() {
 		if err := g.http.metrics.Register(c); err != nil {

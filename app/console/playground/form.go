@@ -176,7 +176,7 @@ func PlainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // chooseModel chooses the requested model and style, or others where these are not available.
 func (c *Console) chooseModel(p *page.Page, s *pane, model, style string) {
-	snapshot := c.o.Catalog.Snapshot()
+	snapshot := c.o.Catalog.Snapshot().For(p.User.AccountID)
 	for _, m := range snapshot.Models() {
 		if v := c.o.ViewModel(m, p.LimitFactor()); v.Callable() && len(stylesOf(m)) > 0 {
 			v.Styles = stylesOf(m)
