@@ -129,3 +129,11 @@ func markupHint(base string) string {
 	}
 	return "10 sells at the cost and 10% more; 0 sells at cost. The first route costs " + base + "."
 }
+
+// unit is what the price is for, and what the provider charges.
+func (m PriceField) unit() string {
+	if m.Cost == "" {
+		return m.Unit
+	}
+	return m.Unit + ", costs " + m.Cost
+}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"umg/app"
 	"umg/views"
 	"umg/views/format"
 	"umg/views/ui"
@@ -268,7 +267,7 @@ func (m ManagedDetail) path() string { return ModelPagePath(m.ID) }
 
 func (r ManagedRoute) label() string { return r.ProviderName + ", " + r.Upstream }
 
-// isTaken reports whether a model takes calls away from nothing: it is retired.
+// isRetired reports whether the model has left the catalog.
 func (m ManagedDetail) isRetired() bool { return m.State == ManagedRetired }
 
 // visibility says who may call the model.
@@ -290,9 +289,6 @@ func (m ManagedDetail) pricing() string {
 	return "Own prices"
 }
 
-// loss reports whether what the model brought in is less than what it cost.
-func (m ManagedDetail) loss() app.Amount { return m.MarginTotal.margin() }
-
 func routePath(form, model, key string) string {
 	return modelFormPath + "/" + form + "?" + url.Values{"id": {model}, "route": {key}}.Encode()
 }
@@ -303,4 +299,12 @@ func pausePath(kind, id string, paused bool) string {
 		verb = "resume"
 	}
 	return views.OperatorPath + "/" + verb + "?" + url.Values{"kind": {kind}, "id": {id}}.Encode()
+}
+
+// unit is what the prices are for, and how they are made.
+func (m ManagedModel) unit() string {
+	if m.Markup == "" {
+		return m.PriceUnit
+	}
+	return m.PriceUnit + ", cost " + m.Markup
 }

@@ -128,6 +128,7 @@ type ProviderKeyForm struct {
 	Reference string
 	Sealed    string   // name of the sealed credential that a pasted value replaces
 	Others    []string // other providers that use the same sealed credential
+	Own       bool     // the value is stored for this provider alone
 	Unsealed  string   // why no value can be pasted; empty when it can
 }
 

@@ -49,9 +49,9 @@ func providerManagement() []Story {
 		page("operator-provider-preset", "Provider whose preset an upgrade changed", func(p *operatorpages.ProviderDetail) {
 			p.PresetFrom = at(40 * 24 * time.Hour)
 			p.PresetLines = []string{
-				"~ preset anthropic base https://api.anthropic.com → https://api.anthropic.com/v2",
-				"~ preset anthropic headers.anthropic-version 2023-06-01 → 2026-10-01",
-				"+ preset anthropic styles.messages.count.path /messages/count_tokens",
+				"~ provider anthropic preset.base https://api.anthropic.com → https://api.anthropic.com/v2",
+				"~ provider anthropic preset.headers.anthropic-version 2023-06-01 → 2026-10-01",
+				"+ provider anthropic preset.styles.messages.count.path /messages/count_tokens",
 			}
 		}),
 		page("operator-provider-store-error", "Provider, the margin cannot be read", func(p *operatorpages.ProviderDetail) {
