@@ -77,6 +77,13 @@ func (m *FileModel) applyMarkup() error {
 	return nil
 }
 
+// Prices are the prices of the model, in the form of a cost. Those that a markup makes are computed.
+func (m *FileModel) Prices() (FileCost, error) {
+	priced := *m
+	err := priced.applyMarkup()
+	return FileCost{Rates: priced.Rates, Conditions: priced.Conditions}, err
+}
+
 // markedUp multiplies all prices. Nil stays nil.
 func (r Rates) markedUp(by Factor) (Rates, error) {
 	if r == nil {

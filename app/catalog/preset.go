@@ -16,6 +16,12 @@ type Wire struct {
 	Auth Auth
 }
 
+// ModelList is where a provider lists models. Only the base, the headers and the auth of its wire are set. It never changes.
+type ModelList struct {
+	preset.ModelList
+	Wire Wire
+}
+
 // BaseURL is the base URL of the calls of the route, without a slash at its end.
 func (r *Route) BaseURL() string {
 	if r.Wire != nil {
@@ -75,14 +81,14 @@ func (v *FileProvider) Expanded() FileProvider {
 // values of its references, and add gets what is wrong with a field.
 func (v *FileProvider) resolvePreset(
 	fill func(field, text string) string, add func(field, text string),
-) (*FileProvider, map[llm.Style]*Wire) {
+) (*FileProvider, map[llm.Style]*Wire, []*ModelList) {
 	if v.Preset == "" {
-		return v, nil
+		return v, nil, nil
 	}
 	known, ok := preset.Find(v.Preset)
 	if !ok {
 		add("preset", v.Preset+" is not known to this program")
-		return v, nil
+		return v, nil, nil
 	}
 	filled := *v
 	filled.With = make(map[string]string, len(v.With))
@@ -96,7 +102,7 @@ func (v *FileProvider) resolvePreset(
 	}
 	filled.BaseURL = fill("base_url", v.BaseURL)
 	expanded, wires := filled.expand(known)
-	return &expanded, wires
+	return &expanded, wires, filled.lists(known.Expand(filled.With).Lists, expanded.Auth)
 }
 
 // expand returns the provider with the members of its preset where it has none of its own, and how its calls go to it.
@@ -133,6 +139,24 @@ func (v *FileProvider) wire(style llm.Style, w *preset.Wire, auth Auth) *Wire {
 		delete(out.Headers, name)
 	}
 	return out
+}
+
+// lists are where the provider lists its models: as the preset says, but for the members of the provider itself.
+func (v *FileProvider) lists(all []preset.List, auth Auth) (lists []*ModelList) {
+	for i := range all {
+		one := &ModelList{ModelList: all[i].ModelList, Wire: Wire{Wire: all[i].Wire, Auth: auth}}
+		one.Wire.Base = strings.TrimRight(cmp.Or(v.BaseURL, one.Wire.Base), "/")
+		for name := range v.Headers {
+			delete(one.Wire.Headers, name)
+		}
+		lists = append(lists, one)
+	}
+	return lists
+}
+
+// usualLists are the lists of a provider without a preset, which is taken to list its models as most servers do.
+func usualLists(base string, auth Auth) []*ModelList {
+	return []*ModelList{{ModelList: preset.UsualList(), Wire: Wire{Wire: preset.Wire{Base: base}, Auth: auth}}}
 }
 
 // authOf is the auth of a preset in the form of the catalog.

@@ -26,6 +26,8 @@ type FileAnnounced struct {
 	SizeRates map[string]Rates `yaml:"size_rates,omitempty" json:"size_rates,omitempty"`
 	// Conditions replace those of the model. Without them, the prices have none from that day on.
 	Conditions []FileCondition `yaml:"conditions,omitempty" json:"conditions,omitempty"`
+	// Markup is the one that the model has from that day on, beside the prices that it made; zero for none.
+	Markup Factor `yaml:"markup,omitempty" json:"markup,omitempty"`
 }
 
 // MarshalText prints the price as the file has it.
@@ -160,6 +162,8 @@ func (m *FileModel) checkAnnounced(p problems) {
 		p.addf("announced.rates", "is missing")
 	case a.From.IsZero():
 		p.addf("announced.from", "is missing")
+	case a.Markup < 0 || a.Markup > markupMax:
+		p.addf("announced.markup", "%s is not between 0 and %s", a.Markup, markupMax)
 	}
 	m.checkMeters(p, checkCard(p, "announced.rates", a.Rates, "announced.conditions", a.Conditions))
 	m.checkSizeRates(p, "announced.", a.Rates, a.SizeRates, a.Conditions)
@@ -171,7 +175,7 @@ func (f File) withDuePrices(now time.Time) File {
 	for i := range f.Models {
 		m := &f.Models[i]
 		if a := m.Announced; a != nil && !now.Before(time.Time(a.From)) {
-			m.Rates, m.SizeRates, m.Conditions, m.Markup, m.Announced = a.Rates, a.SizeRates, a.Conditions, 0, nil
+			m.Rates, m.SizeRates, m.Conditions, m.Markup, m.Announced = a.Rates, a.SizeRates, a.Conditions, a.Markup, nil
 		}
 	}
 	return f

@@ -176,7 +176,9 @@ type Provider struct {
 	// Paths are the paths below BaseURL that differ from those of the style. Where there is a wire, they are part of it.
 	Paths map[llm.Style]string
 	// Wires are how calls of each style of the preset go to the provider; nil without a preset.
-	Wires    map[llm.Style]*Wire
+	Wires map[llm.Style]*Wire
+	// Lists are where the provider lists its models; none when it has no list.
+	Lists    []*ModelList
 	Timeouts Timeouts
 	Limits   ProviderLimits
 	// AssetGroup is the gateway's resource group for material assets. It is empty when the provider keeps none.
@@ -253,6 +255,27 @@ func NewSnapshot(f File, o Options) (*Snapshot, error) {
 	if f, err = f.withMarkups(); err != nil {
 		return nil, err
 	}
+	return snapshotOf(storedOf(f), nil, contracts, o)
+}
+
+// NewDraftSnapshot prepares a file that is not in force, as NewSnapshot does, with the values of credentials from sources.
+func NewDraftSnapshot(f File, sources *Sources, o Options) (*Snapshot, error) {
+	o.Secrets, o.CheckCredential = sources.Env, sources.CheckValue
+	contracts, err := newContractBuilder(o)
+	if err != nil {
+		return nil, err
+	}
+	if f, err = f.withMarkups(); err != nil {
+		return nil, err
+	}
+	s := storedOf(f)
+	s.sealed = sources.Sealed
+	return snapshotOf(s, nil, contracts, o)
+}
+
+// storedOf is a file as if it had been stored once. Each rate card has the id of its model, followed by @1, and each cost card that of
+// its route.
+func storedOf(f File) stored {
 	cards, costCards := map[string]string{}, map[string]string{}
 	for i := range f.Models {
 		m := &f.Models[i]
@@ -261,7 +284,7 @@ func NewSnapshot(f File, o Options) (*Snapshot, error) {
 			costCards[r.id(m.ID)] = r.id(m.ID) + "@1"
 		}
 	}
-	return snapshotOf(stored{file: f, cards: cards, costCards: costCards, version: 1}, nil, contracts, o)
+	return stored{file: f, cards: cards, costCards: costCards, version: 1}
 }
 
 // snapshotOf prepares everything that a version of the catalog needs. It reuses the contracts of the snapshot before, if there is one,
@@ -315,16 +338,19 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 // resolve looks up the references of a provider. A missing value makes the provider unusable.
 func (v *FileProvider) resolve(sources *Sources) (*Provider, *resolver) {
 	r := &resolver{sources: sources}
-	v, wires := v.resolvePreset(r.fill, func(field, text string) { r.addf(field, "%s", text) })
+	v, wires, lists := v.resolvePreset(r.fill, func(field, text string) { r.addf(field, "%s", text) })
 	r.auth = v.Auth
 	p := &Provider{
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(r.fill("base_url", v.BaseURL), "/"),
 		Credentials: []Secret{r.credential("credential", v.Credential)}, CredentialIDs: []string{v.Credential},
 		CredentialHeader: cmp.Or(v.CredentialHeader, v.Auth.Header), Auth: v.Auth, Headers: map[string]string{},
-		Paths: maps.Clone(v.Paths), Wires: wires, Limits: v.Limits,
+		Paths: maps.Clone(v.Paths), Wires: wires, Lists: lists, Limits: v.Limits,
 		AssetGroup: v.Assets.Group, Proxy: r.fill("proxy", v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
 		UsageReader: v.Usage, AfterCancel: cmp.Or(v.AfterCancel, CancelUnknown), CostIsPrice: v.ProviderCost == CostIsPrice,
 		Spend: v.spendCaps(), totalNamed: v.Timeouts.Total > 0,
+	}
+	if v.Preset == "" {
+		p.Lists = usualLists(p.BaseURL, v.Auth)
 	}
 	p.Timeouts = v.Timeouts.withDefaults(
 		Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault})

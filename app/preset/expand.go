@@ -155,6 +155,8 @@ type Settings struct {
 	Headers map[string]string
 	// Wires has an entry for each style of the preset.
 	Wires map[llm.Style]*Wire
+	// Lists are where the provider lists its models; none when it has no list.
+	Lists []List
 	// NeedsCredential means that calls without a credential make no sense.
 	NeedsCredential bool
 }
@@ -182,8 +184,38 @@ func (p *Preset) Expand(with map[string]string) Settings {
 	for style, form := range p.Styles {
 		s.Wires[style] = form.wire(s.Base, values)
 	}
+	s.Lists = p.lists(s.Base, values)
 	return s
 }
+
+// List is where a provider lists models. Only the base and the headers of its wire are set.
+type List struct {
+	ModelList
+	Wire Wire
+}
+
+// lists are the lists of models, with all fields filled in. A preset for any style is taken to list its models as most servers do.
+func (p *Preset) lists(base string, values map[string]string) (all []List) {
+	lists := []ModelList{}
+	switch {
+	case p.Models != nil:
+		lists = append(append(lists, *p.Models), p.Models.Further...)
+	case len(p.Styles) == 0:
+		lists = append(lists, UsualList())
+	}
+	for _, m := range lists {
+		one := List{ModelList: m, Wire: Wire{Base: base, Headers: fillAll(m.Headers, values), Framing: framingSSE}}
+		if own := strings.TrimRight(fill(m.Base, values), "/"); own != "" {
+			one.Wire.Base = own
+		}
+		one.Path = fill(m.Path, values)
+		all = append(all, one)
+	}
+	return all
+}
+
+// UsualList is where most servers list their models.
+func UsualList() ModelList { return ModelList{Path: "/models", List: "data", ID: "id"} }
 
 // fill replaces the names in a template. Names without a value stay: the model is known only for a call.
 func fill(template string, values map[string]string) string {

@@ -155,7 +155,13 @@ type ModelList struct {
 	IDPrefix string `yaml:"id_prefix"`
 	// Context is the member with the number of tokens of the context; empty when the list does not say it.
 	Context string `yaml:"context"`
-	Pages   *Pages `yaml:"pages"`
+	// Headers are templates of headers that requests for the list need, in addition to those of the preset.
+	Headers map[string]string `yaml:"headers"`
+	// Open lists answer anyone, so that an answer says nothing about the credential.
+	Open  bool   `yaml:"open"`
+	Pages *Pages `yaml:"pages"`
+	// Further are other lists of the provider, which have none of their own.
+	Further []ModelList `yaml:"further"`
 }
 
 // Pages is how a list continues on further pages.

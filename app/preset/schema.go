@@ -251,16 +251,28 @@ func (c *schemaCheck) models() {
 	if m == nil {
 		return
 	}
-	c.path("models.path", m.Path, false)
-	if m.Base != "" {
-		c.template("models.base", m.Base)
+	c.list("models", m)
+	for i := range m.Further {
+		at := fmt.Sprintf("models.further[%d]", i)
+		c.list(at, &m.Further[i])
+		if len(m.Further[i].Further) > 0 {
+			c.addf("%s.further: lists of lists are not read", at)
+		}
 	}
-	c.matches("models.list", m.List, memberForm, false)
-	c.matches("models.id", m.ID, memberForm, false)
-	c.matches("models.context", m.Context, memberForm, true)
+}
+
+func (c *schemaCheck) list(at string, m *ModelList) {
+	c.path(at+".path", m.Path, false)
+	if m.Base != "" {
+		c.template(at+".base", m.Base)
+	}
+	c.headers(at+".headers", m.Headers)
+	c.matches(at+".list", m.List, memberForm, false)
+	c.matches(at+".id", m.ID, memberForm, false)
+	c.matches(at+".context", m.Context, memberForm, true)
 	if p := m.Pages; p != nil {
-		c.matches("models.pages.next", p.Next, memberForm, false)
-		c.matches("models.pages.parameter", p.Parameter, memberForm, false)
-		c.matches("models.pages.more", p.More, memberForm, true)
+		c.matches(at+".pages.next", p.Next, memberForm, false)
+		c.matches(at+".pages.parameter", p.Parameter, memberForm, false)
+		c.matches(at+".pages.more", p.More, memberForm, true)
 	}
 }

@@ -239,6 +239,9 @@ func (c *Client) send(ctx context.Context, t *target, attempt *Attempt) (*Answer
 		f.Sent = s.connection.written.Load()
 		return nil, f
 	}
+	if attempt.Observe != nil {
+		attempt.Observe(resp.Header)
+	}
 	a := &s.answer
 	*a = Answer{ctx: ctx, target: t, body: resp.Body, length: resp.ContentLength}
 	if resp.StatusCode != http.StatusOK {

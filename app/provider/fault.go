@@ -87,6 +87,14 @@ func (f *Fault) Error() string { return "provider: " + string(f.Class) + ": " + 
 // Unwrap gives the error a client may see.
 func (f *Fault) Unwrap() error { return f.Err }
 
+// ProviderWords is what the upstream said about its error, for operators. It has no credential, and nothing that looks like one.
+func (f *Fault) ProviderWords() string {
+	if said, ok := errors.AsType[*statusError](f.Err); ok {
+		return hideKeys(said.message)
+	}
+	return ""
+}
+
 // classInfo is what a class means to a client and to the gateway.
 type classInfo struct {
 	retry   Retry

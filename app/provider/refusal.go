@@ -141,12 +141,7 @@ func plainWord(code string) string {
 
 // redact returns an upstream's message as a client may read it.
 func (t *target) redact(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
-			return ' '
-		}
-		return r
-	}, t.access.hide(text))
+	text = strings.Map(printable, t.access.hide(text))
 	list := strings.Fields(text)
 	bearer := false
 	for i, w := range list {
@@ -165,9 +160,35 @@ func (t *target) isSensitive(w string) bool {
 		strings.Contains(w, "://") {
 		return true
 	}
+	return looksLikeKey(w)
+}
+
+// hideKeys returns a text without the words that look like credentials or accounts.
+func hideKeys(text string) string {
+	list := strings.Fields(strings.Map(printable, text))
+	bearer := false
+	for i, w := range list {
+		if bearer || !strings.Contains(w, "://") && looksLikeKey(w) {
+			list[i] = "[redacted]"
+		}
+		bearer = strings.EqualFold(strings.Trim(w, `"'(:`), "bearer") // A credential follows.
+	}
+	return strings.Join(list, " ")
+}
+
+// printable replaces what no page or log should have by a space.
+func printable(r rune) rune {
+	if unicode.IsControl(r) || r == unicode.ReplacementChar {
+		return ' '
+	}
+	return r
+}
+
+// looksLikeKey reports whether a word of a message may be a credential or an account.
+func looksLikeKey(w string) bool {
 	for _, part := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(`"'()[]{}<>,;:=`+"`", r) }) {
 		part = strings.Trim(part, ".!?")
-		lower = strings.ToLower(part)
+		lower := strings.ToLower(part)
 		for _, prefix := range []string{"sk-", "pk-", "rk-", "key-", "org-", "org_", "proj_", "proj-", "acct_", "user-"} {
 			if strings.HasPrefix(lower, prefix) && len(lower) > len(prefix)+3 {
 				return true

@@ -89,6 +89,8 @@ type Attempt struct {
 	Header     http.Header
 	Betas      []string // Betas are the trial features for a provider that takes them in the body.
 	Stream     bool
+	// Observe gets the header of each answer, whatever its status; it may be nil.
+	Observe func(http.Header)
 }
 
 // Send makes one attempt. Cancelling the context with one of this package's causes ends the attempt as a timeout. The caller must set

@@ -23,6 +23,7 @@ type commands struct {
 	Simulator  simulatorCommand   `cmd:"" help:"Serve the simulated provider alone."`
 	Migrate    migrateCommand     `cmd:"" help:"Migrate the database to the schema of this version."`
 	Catalog    catalogCommands    `cmd:"" help:"Check, compare, apply or export the catalog of providers, models and routes."`
+	Library    libraryCommands    `cmd:"" help:"Show and update the library of models, with their limits and costs."`
 	Credential credentialCommands `cmd:"" help:"Store credentials of providers, encrypted, for catalog files to name."`
 	Account    accountCommands    `cmd:"" help:"Freeze and unfreeze accounts, and multiply their limits."`
 	Credit     creditCommands     `cmd:"" help:"Grant, debit and refund credit."`

@@ -1,0 +1,13 @@
+-- +goose Up
+
+-- Libraries of models that operators put in place of that of the program. The last one counts while its data is newer than that of the
+-- program.
+create table model_libraries (
+	number    bigint generated always as identity primary key,
+	-- The day of the data.
+	day       date not null,
+	-- A line with the day and the sources, then one line of JSON for each model.
+	content   text not null check (content <> ''),
+	stored_by text not null,
+	stored_at timestamptz not null default now()
+);
