@@ -92,6 +92,7 @@ func collectWords(t *jsontree.Value, word string, into []string) []string {
 // contractParams is what the contracts of one model depend on.
 type contractParams struct {
 	model           string
+	aliases         []string
 	maxOutputTokens int64
 	inputs          []string
 	parameters      []string
@@ -120,7 +121,7 @@ func (m *FileModel) contractParams() contractParams {
 		upstream = append(upstream, r.Style)
 	}
 	return contractParams{
-		upstream: upstream, model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
+		upstream: upstream, model: m.ID, aliases: m.Aliases, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
 		thinking: m.Thinking, sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
 	}
 }

@@ -38,7 +38,7 @@ func (c *contractCheck) ranges(m *FileModel, styles []llm.Style) (map[string]boo
 	of := m.contractParams()
 	// Without the traits of styles the providers make no difference, and no parameter is bounded by the tokens of the model.
 	alike := of
-	alike.model, alike.upstream, alike.maxOutputTokens = "", nil, 0
+	alike.model, alike.aliases, alike.upstream, alike.maxOutputTokens = "", nil, nil, 0
 	key := string(m.Kind) + " " + alike.key()
 	if applied, known := c.applied[key]; known {
 		return applied, nil

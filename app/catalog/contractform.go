@@ -95,7 +95,7 @@ func (s schemaText) hash(title string) string {
 // contracts of a builder share. Only contracts of videos depend on the id of their model.
 func (t contractParams) key() string {
 	if t.style != VideosStyle {
-		t.model = ""
+		t.model, t.aliases = "", nil
 	}
 	t.traits, t.applied = nil, nil
 	return fmt.Sprintf("%#v", t)

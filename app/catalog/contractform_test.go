@@ -147,6 +147,8 @@ func TestEveryTermIsInTheKey(t *testing.T) {
 		switch field.Name { // the fields are not exported, so reflection cannot set them
 		case "model":
 			of.model = "x"
+		case "aliases":
+			of.aliases = []string{"x"}
 		case "maxOutputTokens":
 			of.maxOutputTokens = 1
 		case "inputs":

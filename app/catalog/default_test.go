@@ -18,15 +18,16 @@ func TestTheDefaultCatalogIsRight(t *testing.T) {
 	if got := f.Names(); !slices.Equal(got, []string{"UMG_SIMULATOR_URL", "UMG_SIMULATOR_KEY"}) {
 		t.Errorf("it refers to %v", got)
 	}
+	aliases := f.Aliases.InForce()
 	for _, alias := range []string{"anthropic-version", "anthropic-beta", "x-api-key", "x-goog-api-key", "openai-poll-after-ms", "openai-processing-ms"} {
-		if f.Aliases.Headers[alias] == "" {
+		if aliases.Headers[alias] == "" {
 			t.Errorf("no header alias %s", alias)
 		}
 	}
 	for _, alias := range []string{"/v1/openai/videos", "/anthropic/v1/messages", "/v1beta/models/{model}:generateContent",
 		"/v1beta/models/{model}:streamGenerateContent", "/v1beta/models/{model}:countTokens",
 		"/v1beta/{model}:generateContent", "/v1beta/{model}:streamGenerateContent", "/v1beta/{model}:countTokens"} {
-		if f.Aliases.Paths[alias] == "" {
+		if aliases.Paths[alias] == "" {
 			t.Errorf("no path alias %s", alias)
 		}
 	}

@@ -47,7 +47,7 @@ func TestEqualFilesArePrintedTheSame(t *testing.T) {
 		t.Errorf("files with absent and empty lists: %t, %v", same, err)
 	}
 	for name, raw := range map[string]string{
-		"alias": with(t, "x-api-key: authorization", "x-key: authorization"), "provider": with(t, "name: North", "name: Nord"),
+		"alias": with(t, "x-acme-key: authorization", "x-key: authorization"), "provider": with(t, "name: North", "name: Nord"),
 		"model": with(t, "0.15 per 1M", "0.16 per 1M"), "route": with(t, "weight: 3", "weight: 4"), "empty": "",
 	} {
 		if same, err := equal(f, parse(t, raw)); err != nil || same {

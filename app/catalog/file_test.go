@@ -13,8 +13,8 @@ import (
 // smallFile is a right file with two models; tests break one thing at a time.
 const smallFile = `
 aliases:
-  headers: {x-api-key: authorization}
-  paths: {/v1/openai/videos: videos}
+  headers: {x-acme-key: authorization}
+  paths: {/v1/acme/videos: videos}
 providers:
   - {id: north, name: North, base_url: "${BASE}/north", credential: "${KEY}", timeouts: {connect: 2s}}
   - {id: south, name: South, base_url: "https://south.example/v1", styles: [messages]}
@@ -174,11 +174,14 @@ func problemCases() []problemCase {
 		{"name: South", "name: South, limits: {concurrency: -1}", "providers[1].limits.concurrency", "between"},
 		{"name: South", "name: South, paths: {messages: v1}", "providers[1].paths.messages", "start with /"},
 		{"styles: [messages]", "styles: [smoke]", "providers[1].styles", "not one of the styles"},
-		{"x-api-key: authorization", "X-Api-Key: authorization", "aliases.headers", "lower case"},
-		{"x-api-key: authorization", "x-api-key: cookie", "aliases.headers.x-api-key", "not one of"},
-		{"x-api-key: authorization", "authorization: authorization", "aliases.headers", "itself"},
-		{"/v1/openai/videos: videos", "v1/openai/videos: videos", "aliases.paths", "not a path"},
-		{"/v1/openai/videos: videos", "/v1/openai/videos: films", "aliases.paths./v1/openai/videos", "not one of"},
+		{"x-acme-key: authorization", "X-Acme-Key: authorization", "aliases.headers", "lower case"},
+		{"x-acme-key: authorization", "x-acme-key: cookie", "aliases.headers.x-acme-key", "not one of"},
+		{"x-acme-key: authorization", "authorization: authorization", "aliases.headers", "itself"},
+		{"/v1/acme/videos: videos", "v1/acme/videos: videos", "aliases.paths", "not a path"},
+		{"/v1/acme/videos: videos", "/v1/acme/videos: films", "aliases.paths./v1/acme/videos", "not one of"},
+		{"headers: {", "off: [x-api-kee]\n  headers: {", "aliases.off", "not one of the default aliases: anthropic-beta, "},
+		{"headers: {", "off: [x-api-key, x-api-key]\n  headers: {", "aliases.off", "twice"},
+		{"headers: {", "off: [x-api-key]\n  headers: {x-api-key: authorization, ", "aliases.off", "switched off and set"},
 		{"acme/one", "Acme/One", "models[0].id", "small letters"},
 		{"acme/film:fast", "acme/one", "models[1].id", "twice"},
 		{"name: One", "name: ''", "models[0].name", "missing"},
@@ -227,8 +230,8 @@ func problemCases() []problemCase {
 // videoCases are problems of models that make videos, and of what leads to them.
 func videoCases() []problemCase {
 	return []problemCase{
-		{"/v1/openai/videos: videos", `"/v1/openai/videos/{id}": videos`, "aliases.paths./v1/openai/videos/{id}", "before /{id}"},
-		{"/v1/openai/videos: videos", "/v1/openai/videos/: videos", "aliases.paths./v1/openai/videos/", "all operations"},
+		{"/v1/acme/videos: videos", `"/v1/acme/videos/{id}": videos`, "aliases.paths./v1/acme/videos/{id}", "before /{id}"},
+		{"/v1/acme/videos: videos", "/v1/acme/videos/: videos", "aliases.paths./v1/acme/videos/", "all operations"},
 		{"styles: [messages]", "styles: [messages, videos, smoke]", "providers[1].styles", "native converse cohere videos operations tasks]"},
 		{"styles: [messages]", "prefill: [converse]", "providers[1].prefill", "not one of the styles [chat messages responses native]"},
 		{"style: chat", "style: tasks", "models[0].routes[0].style", "not one of the styles [chat messages responses native converse cohere]"},
@@ -275,7 +278,7 @@ func TestDiffReadsLikeAChangeLog(t *testing.T) {
 		t.Fatalf("a file differs from itself: %q, %v", same, err)
 	}
 	next := parse(t, strings.NewReplacer("0.15 per 1M", "0.20 per 1M", "order: 2", "order: 3", "name: South", "name: Süd",
-		"[temperature, stop,", "[temperature,", "x-api-key: authorization", "x-goog-api-key: authorization",
+		"[temperature, stop,", "[temperature,", "x-acme-key: authorization", "x-acme-token: authorization",
 		"connect: 2s", "idle: 9s").Replace(smallFile))
 	next.Models = append(next.Models[1:2:2], next.Models[0], FileModel{ID: "acme/two"})
 	got, err := Diff(old, next)
@@ -283,7 +286,7 @@ func TestDiffReadsLikeAChangeLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"- aliases.headers.x-api-key authorization", "+ aliases.headers.x-goog-api-key authorization",
+		"- aliases.headers.x-acme-key authorization", "+ aliases.headers.x-acme-token authorization",
 		"~ provider south name South → Süd", "- provider north timeouts.connect 2s", "+ provider north timeouts.idle 9s",
 		"+ model acme/two", "~ model acme/one rates.input_tokens 0.15 per 1M → 0.20 per 1M",
 		"~ model acme/one parameters [temperature, stop, reasoning_effort] → [temperature, reasoning_effort]",

@@ -90,7 +90,7 @@ type prepared struct {
 	contracts map[llm.Style]*Contract
 	// accounts has the entries of Accounts.
 	accounts map[string]bool
-	extras    map[llm.Style]llm.ExtraSet
+	extras   map[llm.Style]llm.ExtraSet
 	// video and remix are the contracts of POST /v1/videos and POST /v1/videos/{id}/remix; nil for models that make no videos.
 	video, remix *Contract
 	// entry is the model in the list of models, as JSON.

@@ -54,14 +54,6 @@ func TestADisabledProviderIsNotCalled(t *testing.T) {
 	}
 }
 
-func TestAFileWithoutAliasesIsWarnedOf(t *testing.T) {
-	t.Parallel()
-	got := Warnings(parse(t, referringFile))
-	if len(got) != 1 || !strings.Contains(got[0], "x-api-key") || !strings.Contains(got[0], "/v1beta/models/{model}:generateContent") {
-		t.Errorf("%q", got)
-	}
-}
-
 // TestPricesOfMetersThatNoCallCountsAreWarnedOf: a picture in a prompt is charged by its tokens, so a price of pictures does nothing.
 func TestPricesOfMetersThatNoCallCountsAreWarnedOf(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,11 @@ func remixOf(create *jsontree.Value) *jsontree.Value {
 	}
 	model := properties.Get("model")
 	model.Set("type", jsontree.Texts([]string{"string", "null"}))
-	model.Set("enum", jsontree.Array(model.Get("const"), jsontree.Null()))
+	ids := model.GetItems("enum")
+	if only := model.Get("const"); only != nil {
+		ids = []*jsontree.Value{only}
+	}
+	model.Set("enum", jsontree.Array(append(slices.Clone(ids), jsontree.Null())...))
 	model.Delete("const")
 	return doc
 }
@@ -85,6 +89,10 @@ func (t contractParams) fitVideo(s *jsontree.Value) {
 	switch {
 	case s.Get(keywordModel) != nil:
 		s.Delete(keywordModel)
+		if len(t.aliases) > 0 {
+			s.Set("enum", jsontree.Texts(append([]string{t.model}, t.aliases...)))
+			break
+		}
 		s.Set("const", jsontree.Text(t.model))
 	case s.Get(keywordSizes) != nil:
 		s.Delete(keywordSizes)

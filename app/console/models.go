@@ -163,7 +163,9 @@ func addLeft(l *views.Limits, left ratelimit.Headroom) {
 }
 
 // catalogFor is the catalog as the reader's account sees it. A visitor sees what all accounts see.
-func (c *Console) catalogFor(p *page.Page) *catalog.Snapshot { return c.o.Catalog.Snapshot().For(p.User.AccountID) }
+func (c *Console) catalogFor(p *page.Page) *catalog.Snapshot {
+	return c.o.Catalog.Snapshot().For(p.User.AccountID)
+}
 
 // modelAt finds the model that the rest of the path, or the parameter, names.
 func (c *Console) modelAt(p *page.Page, id string) (*catalog.Model, error) {
