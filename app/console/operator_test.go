@@ -58,6 +58,7 @@ func withOperators(t *testing.T) *operatorFixture {
 		if err != nil {
 			t.Fatal(err)
 		}
+		o.Operator.DB = db
 		o.Operator.Credentials, o.Operator.Spend = credentialSources(t, db, o.Catalog)
 		o.Operator.Mail, o.Operator.Settlements = letters, func() operatorpages.SettlementStatus { return k.own }
 	})

@@ -102,7 +102,7 @@ func (g *gatewayServer) newConsole() *console.Console {
 		Operator: operatorpages.Sources{
 			Actions:      operator.New(db, operator.Options{Ledger: b.ledger, Now: now, IDs: ids}),
 			MinuteCounts: s.minuteCounts, MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settlements: b.settling,
-			Credentials: s.credentials, Spend: s.spend,
+			Credentials: s.credentials, Spend: s.spend, DB: db,
 		},
 		Outbox: outbox, Now: time.Now, BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
 		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,

@@ -14,14 +14,9 @@ const (
 	modelsIntro = "Every model of the catalog: who may call it, what it costs, and who serves it."
 	// modelFormPath is the address of the forms of a model. They take its id as a parameter, because ids have slashes.
 	modelFormPath = views.OperatorPath + "/model"
-	modelsPath    = views.OperatorPath + "/models"
-	providersPath = views.OperatorPath + "/providers"
+	modelsPath    = views.OperatorModelsPath
+	providersPath = views.ProvidersPath
 )
-
-// ModelPagePath is the address of a model's page for operators.
-func ModelPagePath(id string) string {
-	return modelsPath + strings.TrimPrefix(views.ModelPath(id), views.ModelsPath)
-}
 
 // modelForm is the address of a form of a model.
 func modelForm(form, id string) string {
@@ -263,7 +258,7 @@ type ManagedRoute struct {
 	Note                   string // why it cannot be used
 }
 
-func (m ManagedDetail) path() string { return ModelPagePath(m.ID) }
+func (m ManagedDetail) path() string { return views.OperatorModelPath(m.ID) }
 
 func (r ManagedRoute) label() string { return r.ProviderName + ", " + r.Upstream }
 

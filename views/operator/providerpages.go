@@ -1,16 +1,12 @@
 package operator
 
 import (
-	"net/url"
 	"time"
 
 	"umg/views"
 	"umg/views/format"
 	"umg/views/ui"
 )
-
-// ProviderPagePath is the address of a provider's page for operators.
-func ProviderPagePath(id string) string { return providersPath + "/" + url.PathEscape(id) }
 
 // ProviderDetail is a provider with what depends on it.
 type ProviderDetail struct {
@@ -19,6 +15,7 @@ type ProviderDetail struct {
 	Version     int64
 	Preset      string // name of the preset; empty without
 	Docs        string // address of the provider's documentation
+	State       ProviderState
 	Disabled    bool
 	Pause       *TrafficPause
 	Unusable    string // why it cannot be called
@@ -54,26 +51,7 @@ type ProviderRoute struct {
 	Cost             string // empty when it is not known
 }
 
-func (p ProviderDetail) path(rest ...string) string {
-	path := ProviderPagePath(p.ID)
-	for _, part := range rest {
-		path += "/" + part
-	}
-	return path
-}
-
-// verdict is the state of the provider in a word.
-func (p ProviderDetail) verdict() views.Badge {
-	switch {
-	case p.Disabled:
-		return views.Badge{Tone: ui.Plain, Text: "Off"}
-	case p.Pause != nil:
-		return views.Badge{Tone: ui.Warning, Text: "Paused"}
-	case p.Unusable != "":
-		return views.Badge{Tone: ui.Danger, Text: "Cannot be called"}
-	}
-	return views.Badge{Tone: ui.Success, Text: "On"}
-}
+func (p ProviderDetail) path(rest ...string) string { return views.ProviderPath(p.ID, rest...) }
 
 // shown says how many routes there are.
 func (p ProviderDetail) shown() string {
@@ -116,7 +94,7 @@ type ProviderField struct {
 	Condition                   string   // when the field counts; empty for always
 }
 
-func (f ProviderForm) action() string { return ProviderPagePath(f.ID) + "/edit" }
+func (f ProviderForm) action() string { return views.ProviderPath(f.ID) + "/edit" }
 
 // ProviderKeyForm is the form that replaces the credential of a provider. It never has the value that was sent.
 type ProviderKeyForm struct {
@@ -143,7 +121,7 @@ var keyWays = []ui.Option{
 	{Value: KeyReference, Label: "Refer to it", Text: "A variable of the environment, a file, or a stored credential."},
 }
 
-func (f ProviderKeyForm) action() string { return ProviderPagePath(f.ID) + "/credential" }
+func (f ProviderKeyForm) action() string { return views.ProviderPath(f.ID) + "/credential" }
 
 func providerFormText(f ProviderForm) string {
 	if f.PresetName == "" {

@@ -76,7 +76,7 @@ func operatorPages() []Story {
 		}),
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
 	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(),
-		credentialPages(), catalogPages(), metricPages(),
+		credentialPages(), providerPages(), catalogPages(), metricPages(),
 		marginPages(), providerManagement(), modelManagement())
 }
 

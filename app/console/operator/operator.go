@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/jmoiron/sqlx"
+
 	"umg/app"
 	"umg/app/account"
 	"umg/app/asset"
@@ -33,6 +35,8 @@ type Sources struct {
 	Mail         *mail.Service           // Mail is the e-mail queue.
 	Credentials  *credentialstore.Store  // Credentials are the sealed credentials. Without it their pages do not exist.
 	Spend        *spend.Tracker          // Spend knows how far the spend caps of providers are used up.
+	// DB is the database with the catalog, for the pages that change providers and models. Without it these pages do not exist.
+	DB *sqlx.DB
 }
 
 // Options are the services behind the pages.
@@ -65,7 +69,7 @@ func New(r *page.Renderer, o Options) *Console {
 
 // Routes returns the routes of all pages for operators.
 func (c *Console) Routes() []page.Route {
-	return slices.Concat(c.pageRoutes(), c.accountRoutes(), c.credentialRoutes(), []page.Route{
+	return slices.Concat(c.pageRoutes(), c.accountRoutes(), c.credentialRoutes(), c.providerRoutes(), []page.Route{
 		{Method: http.MethodGet, Path: "/operator/limits", Operator: true, Serve: c.limitAnswers},
 		{Method: http.MethodPost, Path: "/operator/limits/:id", Operator: true, Serve: c.answerLimits},
 	})
