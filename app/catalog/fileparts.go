@@ -2,11 +2,13 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -51,8 +53,16 @@ func parsePart(text string, value any) error {
 	if _, list, ok := strings.Cut(sentence, "unmarshal errors:\n"); ok {
 		sentence, _, _ = strings.Cut(strings.TrimSpace(list), "\n")
 	}
-	return errors.New(sentence)
+	sentence = unknownFieldForm.ReplaceAllString(sentence, "$1 is not a field here")
+	return errors.New(wrongNumberForm.ReplaceAllString(sentence, "$1: $3: “$2” is not a whole number"))
 }
+
+var (
+	// unknownFieldForm is the decoder's error of a field that a file does not have there.
+	unknownFieldForm = regexp.MustCompile(`field ([^ ]+) not found in type .*`)
+	// wrongNumberForm is the error of nameFields for a text in place of a number.
+	wrongNumberForm = regexp.MustCompile("^(line [0-9]+): cannot unmarshal !![a-z]+ `([^`]*)` into int[0-9]*, at (.+)$")
+)
 
 // PartText prints a part of a file, such as a cost or a list of conditions, as the file has it.
 func PartText(part any) (string, error) {
@@ -124,4 +134,20 @@ func Retired(ctx context.Context, q postgres.Queryer, id string) (RetiredModel, 
 		return m, false, postgres.StoreError("catalog: retired model", err)
 	}
 	return RetiredModel{ID: id, Name: row.Name, Owner: row.Owner, At: row.At}, true, nil
+}
+
+// WithDefaults is a text model with the limits that ParseFile gives a model without.
+func (m FileModel) WithDefaults() FileModel {
+	m.Limits.RequestsPerMinute = cmp.Or(m.Limits.RequestsPerMinute, requestsPerMinuteDefault)
+	m.Limits.TokensPerMinute = cmp.Or(m.Limits.TokensPerMinute, tokensPerMinuteDefault)
+	return m
+}
+
+// MarkedUp are the prices that the markup of a model makes; none when it cannot make them.
+func (m *FileModel) MarkedUp() (Rates, []FileCondition) {
+	priced := *m
+	if err := priced.applyMarkup(); err != nil {
+		return nil, nil
+	}
+	return priced.Rates, priced.Conditions
 }

@@ -34,7 +34,7 @@ var visibilities = []ui.Option{
 	{Value: VisibleToSome, Label: "Some accounts", Text: "For all others there is no such model."},
 }
 
-func (f ModelForm) action() string { return modelForm("edit", f.ID) }
+func (f ModelForm) action() string { return ModelFormPath("edit", f.ID) }
 
 // PriceForm is the form for the prices of a model. All values are as they were entered.
 type PriceForm struct {
@@ -80,7 +80,7 @@ var pricesWhen = []ui.Option{
 	{Value: PricesFrom, Label: "From a day", Text: "Customers get a notice now, and the prices change at 0:00 UTC."},
 }
 
-func (f PriceForm) action() string { return modelForm("prices", f.ID) }
+func (f PriceForm) action() string { return ModelFormPath("prices", f.ID) }
 
 // unset is how many of the meters without a price have an error or a value.
 func (f PriceForm) opensMore() bool {
@@ -120,7 +120,7 @@ var retireWhen = []ui.Option{
 	{Value: RetireNow, Label: "At once", Text: "The model leaves the catalog. Calls of it fail from now on."},
 }
 
-func (f RetireForm) action() string { return modelForm("retire", f.ID) }
+func (f RetireForm) action() string { return ModelFormPath("retire", f.ID) }
 
 // markupHint says what the markup is on.
 func markupHint(base string) string {

@@ -140,7 +140,7 @@ func managedActions(m ManagedDetail) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if !m.isRetired() {
-			templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: modelForm("edit", m.ID), Variant: ui.Outline, Icon: ui.IconPencil, Text: "Edit"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: ModelFormPath("edit", m.ID), Variant: ui.Outline, Icon: ui.IconPencil, Text: "Edit"}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -163,7 +163,7 @@ func managedActions(m ManagedDetail) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: modelForm("retire", m.ID), Variant: ui.Outline, Icon: ui.IconTrash, Text: "Retire"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: ModelFormPath("retire", m.ID), Variant: ui.Outline, Icon: ui.IconTrash, Text: "Retire"}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -371,7 +371,7 @@ func managedNotices(m ManagedDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var16 templ.SafeURL
-				templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(modelForm("route", m.ID)))
+				templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(ModelFormPath("route", m.ID)))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/modelpage.templ`, Line: 72, Col: 66}
 				}
@@ -431,7 +431,7 @@ func managedNotices(m ManagedDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var19 templ.SafeURL
-				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(modelForm("prices", m.ID) + "&announced=true"))
+				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(ModelFormPath("prices", m.ID) + "&announced=true"))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/modelpage.templ`, Line: 84, Col: 87}
 				}
@@ -457,7 +457,7 @@ func managedNotices(m ManagedDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var21 templ.SafeURL
-				templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(modelForm("withdraw", m.ID)))
+				templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(ModelFormPath("withdraw", m.ID)))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/modelpage.templ`, Line: 86, Col: 69}
 				}
@@ -890,7 +890,7 @@ func managedPriceActions(m ManagedDetail) templ.Component {
 			templ_7745c5c3_Var40 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: modelForm("prices", m.ID), Variant: ui.Outline, Size: ui.Small, Text: "Change prices"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: ModelFormPath("prices", m.ID), Variant: ui.Outline, Size: ui.Small, Text: "Change prices"}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1163,7 +1163,7 @@ func managedRouteActions(m ManagedDetail) templ.Component {
 			templ_7745c5c3_Var53 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: modelForm("route", m.ID), Variant: ui.Outline, Size: ui.Small, Text: "Add a route"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: ModelFormPath("route", m.ID), Variant: ui.Outline, Size: ui.Small, Text: "Add a route"}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -18,8 +18,8 @@ const (
 	providersPath = views.ProvidersPath
 )
 
-// modelForm is the address of a form of a model.
-func modelForm(form, id string) string {
+// ModelFormPath is the address of a form of a model.
+func ModelFormPath(form, id string) string {
 	return modelFormPath + "/" + form + "?" + url.Values{"id": {id}}.Encode()
 }
 
@@ -284,7 +284,8 @@ func (m ManagedDetail) pricing() string {
 	return "Own prices"
 }
 
-func routePath(form, model, key string) string {
+// RoutePath is the address of a form of a route.
+func RoutePath(form, model, key string) string {
 	return modelFormPath + "/" + form + "?" + url.Values{"id": {model}, "route": {key}}.Encode()
 }
 

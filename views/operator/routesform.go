@@ -24,7 +24,7 @@ const (
 	MoveDown = "down"
 )
 
-func (o RouteOrder) action() string { return modelForm("routes", o.ModelID) }
+func (o RouteOrder) action() string { return ModelFormPath("routes", o.ModelID) }
 
 func (o RouteOrder) weightID(i int) string { return "weight-" + strconv.Itoa(i) }
 
@@ -85,9 +85,9 @@ func (f RouteForm) title() string {
 
 func (f RouteForm) action() string {
 	if f.isNew() {
-		return modelForm("route", f.ModelID)
+		return ModelFormPath("route", f.ModelID)
 	}
-	return routePath("route", f.ModelID, f.Key)
+	return RoutePath("route", f.ModelID, f.Key)
 }
 
 // costExample shows how a cost is written.

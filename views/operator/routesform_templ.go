@@ -579,14 +579,14 @@ func routeItem(o RouteOrder, i int, r ManagedRoute) templ.Component {
 			}
 		}
 		templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{
-			Href: routePath("route", o.ModelID, r.Key), Variant: ui.Outline, Size: ui.Small, Text: "Change",
+			Href: RoutePath("route", o.ModelID, r.Key), Variant: ui.Outline, Size: ui.Small, Text: "Change",
 			Attrs: templ.Attributes{"aria-label": "Change the route " + r.label()},
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{
-			Href: routePath("remove", o.ModelID, r.Key), Variant: ui.Outline, Size: ui.Small, Text: "Remove",
+			Href: RoutePath("remove", o.ModelID, r.Key), Variant: ui.Outline, Size: ui.Small, Text: "Remove",
 			Attrs: templ.Attributes{"aria-label": "Remove the route " + r.label()},
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {

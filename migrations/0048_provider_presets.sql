@@ -1,0 +1,9 @@
+-- The settings that presets had when a provider was put in force. After an upgrade of the program, a page for operators shows how the
+-- settings of today differ. A provider that was not saved since this table exists has no row.
+create table provider_presets (
+    provider_id text primary key,
+    preset text not null,
+    -- The leaves of the preset by their paths.
+    settings jsonb not null,
+    confirmed_at timestamptz not null default now()
+);
