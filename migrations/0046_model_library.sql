@@ -11,3 +11,9 @@ create table model_libraries (
 	stored_by text not null,
 	stored_at timestamptz not null default now()
 );
+
+-- Routes may have the styles that only providers speak, too: Bedrock's converse and Cohere's.
+alter table routes
+	drop constraint if exists routes_style_check,
+	add constraint routes_style_check
+		check (style in ('', 'chat', 'messages', 'responses', 'native', 'converse', 'cohere', 'videos', 'operations', 'tasks'));

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"umg/app"
 	"umg/app/catalog"
 	"umg/app/modelfamily"
 )
@@ -262,9 +261,8 @@ func (b *builder) library(date string, sources []Source, previous *Library) *Lib
 		d := &b.drafts[i]
 		if n := len(l.Models); n == 0 || l.Models[n-1].ID != d.model.ID {
 			d.model.Name = strings.TrimSuffix(d.model.Name, " (latest)")
-			if plain, variant, ok := strings.Cut(d.model.ID, ":"); ok && n > 0 && (l.Models[n-1].ID == plain || strings.HasPrefix(l.Models[n-1].ID, plain+":")) {
-				base, _, _ := strings.Cut(l.Models[n-1].Name, " (")
-				d.model.Name = base + " (" + strings.ToUpper(variant) + ")"
+			if n > 0 {
+				d.model.nameLike(&l.Models[n-1])
 			}
 			if d.model.Released.IsZero() {
 				d.model.Released = dayOf(date)
@@ -278,11 +276,21 @@ func (b *builder) library(date string, sources []Source, previous *Library) *Lib
 		if m.Shutdown.IsZero() && len(m.Offers) == 0 {
 			m.Shutdown = d.offer.Shutdown
 		}
-		d.offer.ContextTokens, d.offer.MaxOutputTokens = other(d.model.ContextTokens, m.ContextTokens), other(d.model.MaxOutputTokens, m.MaxOutputTokens)
+		d.offer.ContextTokens = other(d.model.ContextTokens, m.ContextTokens)
+		d.offer.MaxOutputTokens = other(d.model.MaxOutputTokens, m.MaxOutputTokens)
 		m.Offers = append(m.Offers, d.offer)
 	}
 	l.setAliases()
 	return l
+}
+
+// nameLike names a variant after the model before it in the order of ids, which is the same model without a place or at another one.
+func (m *Model) nameLike(before *Model) {
+	plain, variant, isVariant := strings.Cut(m.ID, ":")
+	if isVariant && (before.ID == plain || strings.HasPrefix(before.ID, plain+":")) {
+		name, _, _ := strings.Cut(before.Name, " (")
+		m.Name = name + " (" + strings.ToUpper(variant) + ")"
+	}
 }
 
 // other is a number when it is not the usual one, and otherwise zero.
@@ -396,162 +404,5 @@ func clone(c *catalog.FileCost) *catalog.FileCost {
 	for i := range out.Conditions {
 		out.Conditions[i].Rates = maps.Clone(out.Conditions[i].Rates)
 	}
-	return out
-}
-
-// applyRules changes the offers by the rules of the facts.
-func (b *builder) applyRules() {
-	for i := range b.facts.Rules {
-		r := &b.facts.Rules[i]
-		b.drafts = slices.DeleteFunc(b.drafts, func(d draft) bool { return r.Skip && r.holds(&d) })
-		for j := range b.drafts {
-			if d := &b.drafts[j]; r.holds(d) {
-				b.applyRule(r, d)
-			}
-		}
-	}
-}
-
-func (r *factRule) holds(d *draft) bool {
-	if !slices.Contains(r.Presets, d.offer.Preset) || !r.Models.MatchString(d.model.ID) ||
-		r.Input != "" && !slices.Contains(d.model.Input, r.Input) {
-		return false
-	}
-	if r.Needs == "" {
-		return true
-	}
-	return d.offer.Cost != nil && d.offer.Cost.Rates[r.Needs].Per > 0
-}
-
-func (b *builder) applyRule(r *factRule, d *draft) {
-	if r.Cost != nil && (d.offer.Cost == nil || b.day <= b.facts.Date) {
-		d.offer.Cost = clone(r.Cost)
-	}
-	if !r.Shutdown.IsZero() {
-		d.offer.Shutdown = r.Shutdown
-	}
-	if d.offer.Cost == nil {
-		return
-	}
-	if r.Regional > 0 {
-		plain, _, _ := strings.Cut(d.model.ID, ":")
-		at := slices.IndexFunc(b.drafts, func(o draft) bool {
-			return o.offer.Preset == d.offer.Preset && o.model.ID == plain && o.offer.Cost != nil
-		})
-		if at >= 0 {
-			d.offer.Cost = times(b.drafts[at].offer.Cost, r.Regional)
-		}
-	}
-	for _, m := range r.Multiples {
-		addMultiple(d.offer.Cost.Rates, m)
-		for i := range d.offer.Cost.Conditions {
-			addMultiple(d.offer.Cost.Conditions[i].Rates, m)
-		}
-	}
-	for name, price := range r.Rates {
-		if _, ok := d.offer.Cost.Rates[name]; !ok {
-			d.offer.Cost.Rates[name] = price
-		}
-	}
-	for _, c := range r.Conditions {
-		isThere := slices.ContainsFunc(d.offer.Cost.Conditions, func(o catalog.FileCondition) bool { return conditionText(&o) == conditionText(&c) })
-		if !isThere {
-			d.offer.Cost.Conditions = append(d.offer.Cost.Conditions, c)
-		}
-	}
-}
-
-func conditionText(c *catalog.FileCondition) string {
-	return costText(&catalog.FileCost{Conditions: []catalog.FileCondition{*c}})
-}
-
-// addMultiple adds the price of a meter that has none.
-func addMultiple(rates catalog.Rates, m multiple) {
-	of, ok := rates[m.Of]
-	if _, isPriced := rates[m.Meter]; ok && !isPriced {
-		rates[m.Meter] = timesPrice(of, m.Times)
-	}
-}
-
-func timesPrice(p catalog.Price, by catalog.Factor) catalog.Price {
-	return catalog.Price{Amount: p.Amount/app.Amount(factorOne)*app.Amount(by) + p.Amount%app.Amount(factorOne)*app.Amount(by)/app.Amount(factorOne), Per: p.Per}
-}
-
-// factorOne is the factor that changes nothing.
-const factorOne catalog.Factor = 10_000
-
-// times multiplies all prices of a cost.
-func times(c *catalog.FileCost, by catalog.Factor) *catalog.FileCost {
-	out := clone(c)
-	for name, price := range out.Rates {
-		out.Rates[name] = timesPrice(price, by)
-	}
-	for i := range out.Conditions {
-		for name, price := range out.Conditions[i].Rates {
-			out.Conditions[i].Rates[name] = timesPrice(price, by)
-		}
-	}
-	return out
-}
-
-// aliasForm is what aliases look like, as ids of models do.
-var aliasForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}(/[a-z0-9][a-z0-9._-]{0,62})?(:[a-z0-9][a-z0-9-]{0,30})?$`)
-
-// setAliases gives each offer the provider's spellings, and those of the maker of the model, as far as they mean no other model.
-func (l *Library) setAliases() {
-	means := map[string]string{}
-	for i := range l.Models {
-		means[l.Models[i].ID] = l.Models[i].ID
-	}
-	each := func(do func(m *Model, o *Offer, alias string)) {
-		for i := range l.Models {
-			m := &l.Models[i]
-			for j := range m.Offers {
-				o := &m.Offers[j]
-				for _, name := range spellings(m, o) {
-					do(m, o, name)
-				}
-			}
-		}
-	}
-	const several = "*"
-	each(func(m *Model, _ *Offer, alias string) {
-		if id, ok := means[alias]; ok && id != m.ID {
-			means[alias] = several
-		} else {
-			means[alias] = m.ID
-		}
-	})
-	found := map[*Offer][]string{}
-	each(func(m *Model, o *Offer, alias string) {
-		if means[alias] == m.ID && alias != m.ID && !slices.Contains(found[o], alias) {
-			found[o] = append(found[o], alias)
-		}
-	})
-	for i := range l.Models {
-		m := &l.Models[i]
-		for j := range m.Offers {
-			m.Offers[j].Aliases = found[&m.Offers[j]]
-		}
-	}
-}
-
-// spellings are the names that may be aliases of an offer.
-func spellings(m *Model, o *Offer) []string {
-	names := slices.Concat(o.Aliases, []string{o.Model}, m.Offers[0].Aliases, []string{m.Offers[0].Model})
-	var out []string
-	for _, name := range names {
-		name = strings.ToLower(name)
-		if !aliasForm.MatchString(name) {
-			continue
-		}
-		if !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-		if long := "models/" + name; o.Preset == "gemini" && !strings.Contains(name, "/") && !slices.Contains(out, long) {
-			out = append(out, long)
-		}
-	}
-	slices.Sort(out)
 	return out
 }

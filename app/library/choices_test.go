@@ -128,10 +128,19 @@ func TestWhatAModelTakesFollowsFromItsFamily(t *testing.T) {
 		thinking   []string
 		style      llm.Style
 	}{
-		{"anthropic", "anthropic/claude-sonnet-4-5", []string{"temperature", "tools", "structured_outputs", "reasoning_effort"}, nil, []string{"enabled"}, llm.Messages},
-		{"anthropic", "anthropic/claude-opus-4-8", []string{"tools", "reasoning_effort"}, []string{"temperature", "top_p"}, []string{"adaptive", "effort"}, llm.Messages},
+		{
+			"anthropic", "anthropic/claude-sonnet-4-5", []string{"temperature", "tools", "structured_outputs", "reasoning_effort"}, nil,
+			[]string{"enabled"}, llm.Messages,
+		},
+		{
+			"anthropic", "anthropic/claude-opus-4-8", []string{"tools", "reasoning_effort"}, []string{"temperature", "top_p"},
+			[]string{"adaptive", "effort"}, llm.Messages,
+		},
 		{"anthropic", "anthropic/claude-3-haiku", []string{"temperature"}, []string{"reasoning_effort", "structured_outputs"}, nil, llm.Messages},
-		{"openai", "openai/gpt-5.5", []string{"custom_tools", "verbosity", "reasoning_effort"}, []string{"temperature", "seed"}, nil, llm.Responses},
+		{
+			"openai", "openai/gpt-5.5", []string{"custom_tools", "verbosity", "reasoning_effort"}, []string{"temperature", "seed"}, nil,
+			llm.Responses,
+		},
 		{"openai", "openai/gpt-4o", []string{"temperature", "logprobs"}, []string{"reasoning_effort"}, nil, llm.Chat},
 		{"gemini", "google/gemini-2.5-pro", []string{"temperature", "reasoning_effort"}, []string{"logit_bias"}, nil, llm.Native},
 		{"vertex", "meta/llama-3.3-70b-instruct", []string{"temperature", "tools"}, []string{"reasoning_effort"}, nil, llm.Chat},

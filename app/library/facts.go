@@ -54,8 +54,6 @@ type factRule struct {
 	Models  *regexpPattern `yaml:"models"`
 	// Input limits the rule to models that take it.
 	Input string `yaml:"input"`
-	// Needs limits the rule to offers with a price of the meter.
-	Needs string `yaml:"needs"`
 	// Skip leaves the offers out.
 	Skip bool `yaml:"skip"`
 	// Cost replaces what the files say, unless they are newer than the facts.

@@ -26,7 +26,9 @@ const (
 )
 
 // plainParameters are those of a model whose family is not known.
-var plainParameters = []string{"temperature", "top_p", "stop", "tools", "tool_choice", "response_format", "structured_outputs", reasoningEffort}
+var plainParameters = []string{
+	"temperature", "top_p", "stop", "tools", "tool_choice", "response_format", "structured_outputs", reasoningEffort,
+}
 
 // samplingParameters are refused by models with fixed sampling.
 var samplingParameters = []string{
@@ -39,7 +41,8 @@ func (c Choice) FileModel(providerID string, order int, markup catalog.Factor) c
 	m := c.Model
 	contextTokens, maxOutputTokens := c.Offer.limits(m)
 	f := catalog.FileModel{
-		ID: c.ID, Aliases: c.Offer.Aliases, Name: m.Name, Owner: m.Owner, Kind: catalog.KindText, Capabilities: []string{"text"}, Input: c.input(),
+		ID: c.ID, Aliases: c.Offer.Aliases, Name: m.Name, Owner: m.Owner, Kind: catalog.KindText,
+		Capabilities: []string{modalityText}, Input: c.input(),
 		Output: []string{modalityText}, ContextTokens: contextTokens, MaxOutputTokens: maxOutputTokens,
 		Styles: llm.Styles(), Availability: catalog.Available, Released: m.Released, Shutdown: c.Offer.Shutdown,
 		Limits: catalog.Limits{

@@ -67,21 +67,21 @@ type devTier struct {
 
 // The meters for which text models have prices in the files.
 const (
-	meterInput        = "input_tokens"
-	meterOutput       = "output_tokens"
-	meterCacheRead    = "cache_read_tokens"
-	meterCacheWrite   = "cache_write_tokens"
-	meterReasoning    = "reasoning_tokens"
-	meterInputAudio   = "input_audio_tokens"
-	meterOutputAudio  = "output_audio_tokens"
-	tokensPerQuote    = 1_000_000
-	modalityAudio     = "audio"
-	devModalityPDF    = "pdf"
-	modalityFile      = "file"
-	devOptionEffort   = "effort"
-	priceRounding     = 1_000
-	nanosPerDollar    = 1_000_000_000
-	dollarsPerQuoteMx = 1_000_000
+	meterInput         = "input_tokens"
+	meterOutput        = "output_tokens"
+	meterCacheRead     = "cache_read_tokens"
+	meterCacheWrite    = "cache_write_tokens"
+	meterReasoning     = "reasoning_tokens"
+	meterInputAudio    = "input_audio_tokens"
+	meterOutputAudio   = "output_audio_tokens"
+	tokensPerQuote     = 1_000_000
+	modalityAudio      = "audio"
+	devModalityPDF     = "pdf"
+	modalityFile       = "file"
+	devOptionEffort    = "effort"
+	priceRounding      = 1_000
+	nanosPerDollar     = 1_000_000_000
+	dollarsPerQuoteMax = 100_000
 )
 
 // rates are the prices by meter. A price that is absent is in none of them.
@@ -109,8 +109,8 @@ func (c *devCost) rates() (catalog.Rates, error) {
 // quoted reads dollars for a quantity. Files have prices that went through floats, so they are rounded to a millionth of a dollar.
 func quoted(n json.Number, per int64) (catalog.Price, error) {
 	value, ok := new(big.Rat).SetString(n.String())
-	if !ok || value.Sign() < 0 || value.Cmp(big.NewRat(dollarsPerQuoteMx, 1)) > 0 {
-		return catalog.Price{}, fmt.Errorf("%q is not a price between 0 and %d dollars", n, dollarsPerQuoteMx)
+	if !ok || value.Sign() < 0 || value.Cmp(big.NewRat(dollarsPerQuoteMax, 1)) > 0 {
+		return catalog.Price{}, fmt.Errorf("%q is not a price between 0 and %d dollars", n, dollarsPerQuoteMax)
 	}
 	units := new(big.Rat).Mul(value, big.NewRat(nanosPerDollar/priceRounding, 1))
 	half := units.Add(units, big.NewRat(1, 2))

@@ -29,18 +29,36 @@ func TestPricesAreThoseOfThePages(t *testing.T) {
 			"input_tokens": "3 per 1M", "output_tokens": "15 per 1M", "cache_read_tokens": "0.3 per 1M", "cache_write_tokens": "3.75 per 1M",
 			"cache_write_1h_tokens": "6 per 1M", "web_searches": "10 per 1K",
 		}},
-		{"anthropic", "anthropic/claude-sonnet-5", map[string]string{"input_tokens": "3 per 1M", "output_tokens": "15 per 1M", "cache_write_1h_tokens": "6 per 1M"}},
-		{"bedrock", "anthropic/claude-sonnet-4-5", map[string]string{"input_tokens": "3 per 1M", "cache_write_1h_tokens": "6 per 1M"}},
-		{"bedrock", "anthropic/claude-sonnet-4-5:eu", map[string]string{"input_tokens": "3.3 per 1M", "output_tokens": "16.5 per 1M", "cache_write_tokens": "4.125 per 1M"}},
-		{"bedrock", "anthropic/claude-opus-4-6:au", map[string]string{"input_tokens": "5.5 per 1M", "output_tokens": "27.5 per 1M"}},
+		{"anthropic", "anthropic/claude-sonnet-5", map[string]string{
+			"input_tokens": "3 per 1M", "output_tokens": "15 per 1M", "cache_write_1h_tokens": "6 per 1M",
+		}},
+		{"bedrock", "anthropic/claude-sonnet-4-5", map[string]string{
+			"input_tokens": "3 per 1M", "cache_write_1h_tokens": "6 per 1M",
+		}},
+		{"bedrock", "anthropic/claude-sonnet-4-5:eu", map[string]string{
+			"input_tokens": "3.3 per 1M", "output_tokens": "16.5 per 1M", "cache_write_tokens": "4.125 per 1M",
+		}},
+		{"bedrock", "anthropic/claude-opus-4-6:au", map[string]string{
+			"input_tokens": "5.5 per 1M", "output_tokens": "27.5 per 1M",
+		}},
 		{"bedrock", "anthropic/claude-opus-4-1:us", map[string]string{"input_tokens": "15 per 1M"}},
 		{"vertex", "anthropic/claude-sonnet-5", map[string]string{"input_tokens": "3 per 1M"}},
-		{"deepseek", "deepseek/deepseek-flash", map[string]string{"input_tokens": "0.15 per 1M", "cache_read_tokens": "0.003 per 1M", "output_tokens": "0.6 per 1M"}},
-		{"gemini", "google/gemini-2.5-pro", map[string]string{"input_tokens": "1.25 per 1M", "input_audio_tokens": "1.25 per 1M", "grounded_prompts": "35 per 1K"}},
-		{"gemini", "google/gemini-2.5-flash", map[string]string{"input_tokens": "0.3 per 1M", "input_audio_tokens": "1 per 1M", "cache_read_audio_tokens": "0.1 per 1M"}},
+		{"deepseek", "deepseek/deepseek-flash", map[string]string{
+			"input_tokens": "0.15 per 1M", "cache_read_tokens": "0.003 per 1M", "output_tokens": "0.6 per 1M",
+		}},
+		{"gemini", "google/gemini-2.5-pro", map[string]string{
+			"input_tokens": "1.25 per 1M", "input_audio_tokens": "1.25 per 1M", "grounded_prompts": "35 per 1K",
+		}},
+		{"gemini", "google/gemini-2.5-flash", map[string]string{
+			"input_tokens": "0.3 per 1M", "input_audio_tokens": "1 per 1M", "cache_read_audio_tokens": "0.1 per 1M",
+		}},
 		{"gemini", "google/gemini-3.5-flash", map[string]string{"output_tokens": "9 per 1M", "grounded_queries": "14 per 1K"}},
-		{"openai", "openai/gpt-5.5", map[string]string{"input_tokens": "5 per 1M", "cache_read_tokens": "0.5 per 1M", "output_tokens": "30 per 1M"}},
-		{"groq", "openai/gpt-oss-120b", map[string]string{"input_tokens": "0.15 per 1M", "cache_read_tokens": "0.075 per 1M", "output_tokens": "0.6 per 1M"}},
+		{"openai", "openai/gpt-5.5", map[string]string{
+			"input_tokens": "5 per 1M", "cache_read_tokens": "0.5 per 1M", "output_tokens": "30 per 1M",
+		}},
+		{"groq", "openai/gpt-oss-120b", map[string]string{
+			"input_tokens": "0.15 per 1M", "cache_read_tokens": "0.075 per 1M", "output_tokens": "0.6 per 1M",
+		}},
 		{"openrouter", "anthropic/claude-sonnet-4-5", map[string]string{"input_tokens": "3 per 1M"}},
 	} {
 		rates := cost(t, c.preset, c.id).Rates
@@ -59,7 +77,8 @@ func TestPricesHaveTiersHoursAndPlaces(t *testing.T) {
 		t.Errorf("%+v", tier)
 	}
 	hours := cost(t, "deepseek", "deepseek/deepseek-flash").Conditions
-	if len(hours) != 1 || len(hours[0].Hours) != 2 || hours[0].Hours[0].String() != "01:00-04:00" || len(hours[0].Days) != 5 || hours[0].Times != 20_000 {
+	if len(hours) != 1 || len(hours[0].Hours) != 2 || hours[0].Hours[0].String() != "01:00-04:00" || len(hours[0].Days) != 5 ||
+		hours[0].Times != 20_000 {
 		t.Errorf("%+v", hours)
 	}
 	place := cost(t, "anthropic", "anthropic/claude-opus-4-6").Conditions

@@ -83,8 +83,9 @@ func TestUpdateTakesModelsAndPricesOfANewerFile(t *testing.T) {
 	if added["cache_write_tokens"].String() != "5 per 1M" || added["cache_write_1h_tokens"].String() != "8 per 1M" {
 		t.Errorf("a new model has no prices of cache writes: %v", added)
 	}
-	if c := find(t, next.Choices("deepseek", nil), "deepseek/deepseek-v4-pro").Offer.Cost; len(c.Conditions) != 1 || c.Conditions[0].Times != 20_000 {
-		t.Errorf("the hours are lost: %+v", c)
+	pro := find(t, next.Choices("deepseek", nil), "deepseek/deepseek-v4-pro").Offer.Cost
+	if len(pro.Conditions) != 1 || pro.Conditions[0].Times != 20_000 {
+		t.Errorf("the hours are lost: %+v", pro)
 	}
 	// Presets that the file does not have stay as they are.
 	if a, b := len(next.Choices("bedrock", nil)), len(library.Embedded().Choices("bedrock", nil)); a != b {
@@ -137,7 +138,7 @@ func TestABadFileIsRefused(t *testing.T) {
 		{`{"unheard-of":{"models":{"x":{}}}}`, "2026-12-01", "neither api.json"},
 		{`[{"id":"unheard-of","models":[{"id":"x"}]}]`, "2026-12-01", "neither api.json"},
 		{fmt.Sprintf(model, `{"input":-1,"output":2}`), "2026-12-01", `claude-x: input_tokens: "-1" is not a price`},
-		{fmt.Sprintf(model, `{"input":1e12,"output":2}`), "2026-12-01", "is not a price between 0 and 1000000"},
+		{fmt.Sprintf(model, `{"input":1e12,"output":2}`), "2026-12-01", "is not a price between 0 and 100000"},
 		{fmt.Sprintf(model, `{"input":1,"output":2}`), "yesterday", `day: "yesterday" is not a day`},
 		{fmt.Sprintf(model, `{"input":1,"output":2}`), "2020-01-01", "is before 2026-07-02"},
 	} {
@@ -163,9 +164,10 @@ func raised(t *testing.T, input, output float64) *library.Library {
 // oneModel is a catalog with Claude Opus 4.8.
 func oneModel(t *testing.T) catalog.File {
 	t.Helper()
+	opus := find(t, library.Embedded().Choices("anthropic", nil), "anthropic/claude-opus-4-8")
 	return catalog.File{
 		Providers: []catalog.FileProvider{{ID: "ours", Preset: "anthropic", Credential: "${KEY}"}},
-		Models:    []catalog.FileModel{find(t, library.Embedded().Choices("anthropic", nil), "anthropic/claude-opus-4-8").FileModel("ours", 1, 12_000)},
+		Models:    []catalog.FileModel{opus.FileModel("ours", 1, 12_000)},
 	}
 }
 
@@ -182,7 +184,8 @@ func TestARiseOfACostIsAnnounced(t *testing.T) {
 		t.Errorf("cost %v, price %v, markup %v", m.Routes[0].Cost.Rates, m.Rates, m.Markup)
 	}
 	a := m.Announced
-	if a == nil || !time.Time(a.From).Equal(time.Date(2026, 12, 20, 0, 0, 0, 0, time.UTC)) || a.Rates["input_tokens"].String() != "7.2 per 1M" || a.Markup != 12_000 {
+	if a == nil || !time.Time(a.From).Equal(time.Date(2026, 12, 20, 0, 0, 0, 0, time.UTC)) ||
+		a.Rates["input_tokens"].String() != "7.2 per 1M" || a.Markup != 12_000 {
 		t.Errorf("%+v", a)
 	}
 	if text := strings.Join(said, "\n"); !strings.Contains(text, "cost at ours: input_tokens: $5 per 1M → $6 per 1M") ||
@@ -203,7 +206,8 @@ func TestAFallOfACostHoldsAtOnce(t *testing.T) {
 	if err != nil || len(said) == 0 {
 		t.Fatal(said, err)
 	}
-	if m := next.Models[0]; m.Markup != 12_000 || m.Announced != nil || m.Rates != nil || m.Routes[0].Cost.Rates["input_tokens"].String() != "4 per 1M" {
+	m := next.Models[0]
+	if m.Markup != 12_000 || m.Announced != nil || m.Rates != nil || m.Routes[0].Cost.Rates["input_tokens"].String() != "4 per 1M" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -212,7 +216,9 @@ func TestAnOperatorsOwnCostIsNotTouched(t *testing.T) {
 	t.Parallel()
 	f := oneModel(t)
 	own := *f.Models[0].Routes[0].Cost
-	own.Rates = catalog.Rates{"input_tokens": {Amount: 1_000_000_000, Per: 1_000_000}, "output_tokens": {Amount: 2_000_000_000, Per: 1_000_000}}
+	own.Rates = catalog.Rates{
+		"input_tokens": {Amount: 1_000_000_000, Per: 1_000_000}, "output_tokens": {Amount: 2_000_000_000, Per: 1_000_000},
+	}
 	f.Models[0].Routes[0].Cost = &own
 	next, said, err := library.Follow(f, library.Embedded(), raised(t, 6, 30), time.Now())
 	if err != nil || len(said) > 0 || next.Models[0].Routes[0].Cost.Rates["input_tokens"].String() != "1 per 1M" {

@@ -1,10 +1,14 @@
 package modelfamily
 
 import (
+	"cmp"
 	"strings"
 
 	"umg/app/llm"
 )
+
+// nameless is the part of a public id for names that have no letter or digit.
+const nameless = "model"
 
 // Find returns the family of a model, by the preset of its provider and the provider's name of it. The preset may be empty: the family
 // then has no style. It reports false when no family has the name; the family then has only the parts of the public id and the style.
@@ -27,16 +31,13 @@ func Find(preset, model string) (Family, bool) {
 		if found.Owner == "" {
 			found.Owner = owner
 		}
-		found.Style, found.Name, found.Variant = style, publicName(name), variant
-		if found.Owner == "" {
-			found.Owner = publicName(preset)
-		}
+		found.Owner = cmp.Or(publicName(found.Owner), publicName(preset), nameless)
+		found.Style, found.Name, found.Variant = style, cmp.Or(publicName(name), nameless), variant
 		return found, true
 	}
-	if owner == "" {
-		owner = preset
-	}
-	return Family{Owner: publicName(owner), Name: publicName(name), Variant: variant, Style: style}, false
+	return Family{
+		Owner: cmp.Or(publicName(owner), publicName(preset), nameless), Name: cmp.Or(publicName(name), nameless), Variant: variant, Style: style,
+	}, false
 }
 
 // plainName is the name of a model in small letters, without what a preset adds to it, and the place to which it binds calls.

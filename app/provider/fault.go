@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/provider/credential"
 	"umg/app/provider/errorclass"
 )
 
@@ -91,6 +92,9 @@ func (f *Fault) Unwrap() error { return f.Err }
 func (f *Fault) ProviderWords() string {
 	if said, ok := errors.AsType[*statusError](f.Err); ok {
 		return hideKeys(said.message)
+	}
+	if said, ok := errors.AsType[*credential.TokenError](f.Err); ok {
+		return hideKeys(said.Error())
 	}
 	return ""
 }

@@ -51,7 +51,8 @@ type Step struct {
 	ProviderWords string
 	// Advice is a sentence that says what to do; empty unless the step has failed.
 	Advice string
-	// Tokens is what the test call of the step used, and Cost what it cost the operator; nil when that is not known.
+	// Tokens is what the test call of the step used, and Cost what it cost the operator; nil when that is not known. The step about usage
+	// has neither, since it is about calls of other steps.
 	Tokens Tokens
 	Cost   *app.Amount
 }
@@ -82,11 +83,14 @@ type Result struct {
 	Steps []Step
 	// Models is the list of the provider; nil when it was not read.
 	Models []modellist.Model
-	// Passed means that no step has failed, and that a call was answered if a model was there to call.
-	Passed bool
-	// Cost is what all test calls cost, as far as it is known, and Calls is how many there were.
+	// Passed means that no step has failed, and that the test was not cancelled.
+	Passed    bool
+	Cancelled bool
+	// Cost is what all test calls cost, as far as it is known, and Calls is how many the provider may charge for.
 	Cost  app.Amount
 	Calls int
+	// Unbooked is why test calls could not be kept; nil when all were.
+	Unbooked error
 	// Took is how long the test took.
 	Took time.Duration
 }

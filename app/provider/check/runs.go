@@ -55,7 +55,9 @@ func NewRuns(now app.Clock) *Runs {
 
 // Close cancels all tests and waits for their ends.
 func (r *Runs) Close() {
-	r.cancel()
+	r.mu.Lock()
+	r.cancel() // No test starts from now on.
+	r.mu.Unlock()
 	r.wait.Wait()
 }
 
@@ -64,6 +66,9 @@ func (r *Runs) Close() {
 func (r *Runs) Start(id string, o Options) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		return app.Errorf(app.Unavailable, "shutting_down", "This server is shutting down. Start the test again in a moment.")
+	}
 	if known := r.runs[id]; known != nil && !known.run.Done {
 		return app.Errorf(app.Conflict, "test_running", "A test of this provider is running. Wait for its end, or cancel it.")
 	}

@@ -1,6 +1,7 @@
 package modellist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ const (
 	// RowsMax bounds the models of all lists of a provider.
 	RowsMax = 20_000
 
+	progressRows = 1000
 	pageBytesMax = 16 << 20
 	pagesMax     = 400
 	timeMax      = 2 * time.Minute
@@ -39,7 +41,9 @@ type Options struct {
 	Provider *catalog.Provider
 	// Credential is the index of the credential to use.
 	Credential int
-	// Progress gets the number of models so far after each page; it may be nil.
+	// TimeMax bounds the time for a page. The default is 45 seconds.
+	TimeMax time.Duration
+	// Progress gets the number of models so far after each page and each thousand models; it may be nil.
 	Progress func(read int)
 	// Observe gets the header of each page; it may be nil.
 	Observe func(http.Header)
@@ -86,9 +90,7 @@ func (r *reader) list(ctx context.Context, l *catalog.ModelList) *provider.Fault
 		if f != nil {
 			return f
 		}
-		if r.o.Progress != nil {
-			r.o.Progress(len(r.models))
-		}
+		r.progress()
 		if l.Pages == nil || found.next == "" || l.Pages.More != "" && !found.more {
 			return nil
 		}
@@ -100,9 +102,16 @@ func (r *reader) list(ctx context.Context, l *catalog.ModelList) *provider.Fault
 	}
 }
 
+// progress reports how many models there are so far.
+func (r *reader) progress() {
+	if r.o.Progress != nil {
+		r.o.Progress(len(r.models))
+	}
+}
+
 // page reads one page.
 func (r *reader) page(ctx context.Context, l *catalog.ModelList, query url.Values) (pageEnd, *provider.Fault) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pageTimeMax, provider.ErrTotal)
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(r.o.TimeMax, pageTimeMax), provider.ErrTotal)
 	defer cancel()
 	reply, f := r.o.Client.List(ctx, r.o.Provider, l, r.o.Credential, query)
 	if f != nil {

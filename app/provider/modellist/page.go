@@ -123,6 +123,9 @@ func (r *reader) add(m Model, prefix string) error {
 	m.ID = strings.Clone(m.ID)
 	r.seen[m.ID] = true
 	r.models = append(r.models, m)
+	if len(r.models)%progressRows == 0 {
+		r.progress()
+	}
 	return nil
 }
 

@@ -27,6 +27,7 @@ type Emulator struct {
 	records  []*Record
 	tokens   map[string]issued
 	sessions map[string]time.Time
+	more     map[string]int // More has how many made-up models the lists of a provider have.
 	lifetime time.Duration
 	requests int64 // Requests counts the requests for tokens.
 	running  int64 // Running counts those that are being answered.
@@ -47,7 +48,7 @@ func New(o Options) *Emulator {
 	}
 	return &Emulator{
 		now: o.Now, random: o.Random, tokens: map[string]issued{}, lifetime: tokenLifetime,
-		sessions: map[string]time.Time{SessionToken: {}},
+		sessions: map[string]time.Time{SessionToken: {}}, more: map[string]int{},
 	}
 }
 
@@ -57,7 +58,9 @@ type Rule struct {
 	Provider string
 	// Text is a part of the body of the request. Empty means every request.
 	Text string
-	// Fault is the name of an error in the table of the provider, or one of Stall, Cut and Late.
+	// Path is a part of the path of the request below the name of the provider. Empty means every path.
+	Path string
+	// Fault is the name of an error in the table of the provider, or one of Stall, Cut, Late, Broken and Empty.
 	Fault string
 	// Times is how many requests fail. Zero means all.
 	Times int
@@ -75,6 +78,10 @@ const (
 	Cut = "cut"
 	// Late is an error inside a stream that has begun with status 200, before any content. An answer in one piece is an error as usual.
 	Late = "late"
+	// Broken is an answer in one piece of which half is sent, as if it were whole. A stream is not changed.
+	Broken = "broken"
+	// Empty is a list without models. Other answers are not changed.
+	Empty = "empty"
 )
 
 // Add adds a rule. The oldest rule that fits a request decides.
@@ -92,11 +99,12 @@ func (e *Emulator) Clear() {
 }
 
 // faultOf is the fault that the rules have for a request; empty for none.
-func (e *Emulator) faultOf(provider string, body []byte) string {
+func (e *Emulator) faultOf(provider, path string, body []byte) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range e.rules {
-		if r.Times < 0 || r.Provider != "" && r.Provider != provider || !strings.Contains(string(body), r.Text) {
+		if r.Times < 0 || r.Provider != "" && r.Provider != provider || !strings.Contains(string(body), r.Text) ||
+			!strings.Contains(path, r.Path) {
 			continue
 		}
 		if r.seen++; r.Spared > 0 && (r.seen-1)%r.Spared == 0 {
@@ -191,7 +199,9 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x := &exchange{e: e, w: w, r: r, provider: p, id: "req_" + e.text(24), vars: map[string]string{},
 		record: &Record{Provider: name, Path: "/" + rest}}
-	x.serve("/" + rest)
+	if !x.serveList("/" + rest) {
+		x.serve("/" + rest)
+	}
 	x.record.Left = r.Context().Err() != nil
 	e.keep(x.record)
 }

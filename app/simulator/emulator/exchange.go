@@ -89,6 +89,8 @@ func (x *exchange) serve(path string) {
 		<-x.r.Context().Done()
 	case x.fault == Cut:
 		x.cut()
+	case x.fault == Broken:
+		x.sendBroken(http.StatusOK, wires[x.path.Wire].whole(x, a))
 	default:
 		x.sendJSON(http.StatusOK, wires[x.path.Wire].whole(x, a))
 	}
@@ -113,7 +115,7 @@ func (x *exchange) understand(path string) *refusal {
 	if bad := x.authenticate(); bad != nil {
 		return bad
 	}
-	x.fault = x.e.faultOf(x.record.Provider, body)
+	x.fault = x.e.faultOf(x.record.Provider, x.record.Path, body)
 	if _, isError := x.provider.Errors[x.fault]; isError {
 		return refuse(x.fault)
 	}

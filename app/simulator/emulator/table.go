@@ -26,6 +26,7 @@ type provider struct {
 	Auth      []authentication       `yaml:"auth"`
 	Models    map[string]int64       `yaml:"models"`
 	Paths     []*pathRule            `yaml:"paths"`
+	Lists     []*listRule            `yaml:"lists"`
 	Members   []string               `yaml:"members"`
 	Unknown   string                 `yaml:"unknown"`
 	Bound     string                 `yaml:"bound"`

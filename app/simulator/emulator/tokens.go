@@ -137,7 +137,7 @@ func (e *Emulator) serveTokens(w http.ResponseWriter, r *http.Request, kind stri
 		http.Error(w, "not a form", http.StatusBadRequest)
 		return
 	}
-	fault, words := e.faultOf(kind, body), map[string]string{"message": form.Get("grant_type")}
+	fault, words := e.faultOf(kind, "", body), map[string]string{"message": form.Get("grant_type")}
 	scope := ""
 	switch {
 	case fault == Stall:
