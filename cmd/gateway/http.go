@@ -104,6 +104,7 @@ func (g *gatewayServer) newConsole() *console.Console {
 			Actions:      operator.New(db, operator.Options{Ledger: b.ledger, Now: now, IDs: ids}),
 			MinuteCounts: s.minuteCounts, MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settlements: b.settling,
 			Credentials: s.credentials, Spend: s.spend, DB: db, TestCalls: check.NewStore(db),
+			References: s.references, ProviderClient: s.providers, Tests: s.tests,
 		},
 		Outbox: outbox, Now: time.Now, BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
 		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,

@@ -28,10 +28,10 @@ func providerManagement() []Story {
 		return operatorStory(name, title, providerPath, view(operatorpages.ProviderPage, exampleProvider, change))
 	}
 	form := func(name, title string, status int, change func(*operatorpages.ProviderForm)) Story {
-		return formStory(name, title, providerPath+"/edit", status, view(operatorpages.ProviderFormPage, exampleProviderForm, change))
+		return formStory(name, title, providerPath+"/edit", status, view(operatorpages.ProviderFormPage, exampleProviderEdit, change))
 	}
 	key := func(name, title string, status int, change func(*operatorpages.ProviderKeyForm)) Story {
-		return formStory(name, title, providerPath+"/credential", status, view(operatorpages.ProviderKeyPage, exampleKeyForm, change))
+		return formStory(name, title, providerPath+"/credential", status, view(operatorpages.ProviderKeyPage, exampleKeyEdit, change))
 	}
 	remove := func(name, title string, status int, change func(*operatorpages.CatalogConfirm)) Story {
 		return formStory(name, title, providerPath+"/delete", status, view(operatorpages.CatalogConfirmPage, exampleRemoval, change))
@@ -127,7 +127,7 @@ func exampleProvider(s views.Shell) operatorpages.ProviderDetail {
 	}
 }
 
-func exampleProviderForm(s views.Shell) operatorpages.ProviderForm {
+func exampleProviderEdit(s views.Shell) operatorpages.ProviderForm {
 	return operatorpages.ProviderForm{
 		Shell: s, CatalogForm: operatorpages.CatalogForm{Version: 14}, ID: "bedrock", Provider: "Bedrock in Oregon", Name: "Bedrock in Oregon", PresetName: "Amazon Bedrock",
 		Fields: []operatorpages.ProviderField{
@@ -140,7 +140,7 @@ func exampleProviderForm(s views.Shell) operatorpages.ProviderForm {
 	}
 }
 
-func exampleKeyForm(s views.Shell) operatorpages.ProviderKeyForm {
+func exampleKeyEdit(s views.Shell) operatorpages.ProviderKeyForm {
 	return operatorpages.ProviderKeyForm{
 		Shell: s, CatalogForm: operatorpages.CatalogForm{Version: 14}, ID: "anthropic", Name: "Anthropic", How: operatorpages.KeyPasted,
 		Parts:  []operatorpages.ProviderField{{Name: "key", Label: "API key", Required: true}},

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"umg/app"
 	"umg/app/catalog"
 	"umg/app/catalog/change"
 	"umg/app/console/page"
@@ -193,9 +192,9 @@ func (c *Console) readPrices(p *page.Page) (change.Price, error) {
 	}
 	switch p.FormValue("how") {
 	case operatorpages.PricesByMarkup:
-		markup, problem := parseMarkup(r.text("markup"))
-		if problem != "" {
-			r.errors["markup"] = problem
+		markup, ok := parseMarkup(r.text("markup"))
+		if !ok {
+			r.errors["markup"] = "Enter a percentage above −100 with at most two decimals, such as 10 or 2.5."
 		}
 		if isLater {
 			r.errors["when"] = "A markup comes into force at once. Announce own prices, or choose “At once”."
@@ -219,11 +218,11 @@ func (c *Console) readPrices(p *page.Page) (change.Price, error) {
 	}
 	conditions, err := catalog.ParseConditions(p.FormValue("conditions"))
 	if err != nil {
-		r.errors["conditions"] = sentence(err)
+		r.errors["conditions"] = sentence(err.Error())
 	}
 	sizes, err := catalog.ParseSizeRates(p.FormValue("size_rates"))
 	if err != nil {
-		r.errors["size_rates"] = sentence(err)
+		r.errors["size_rates"] = sentence(err.Error())
 	}
 	if len(rates) == 0 && len(r.errors) == 0 {
 		r.errors["rates"] = "Enter at least one price."
@@ -239,12 +238,6 @@ func (c *Console) readPrices(p *page.Page) (change.Price, error) {
 	return price, r.err()
 }
 
-// sentence is an error of a part of the catalog file as a form shows it.
-func sentence(err error) string {
-	text := err.Error()
-	return strings.ToUpper(text[:1]) + text[1:] + "."
-}
-
 // parsePrice reads a price of a form: dollars for the quantity of the field, or a price as the catalog file has it. It is never rounded.
 func parsePrice(text string, m meter.Meter) (catalog.Price, string) {
 	text = strings.TrimPrefix(text, "$")
@@ -257,26 +250,6 @@ func parsePrice(text string, m meter.Meter) (catalog.Price, string) {
 		return price, "“" + text + "” is not a price. Write dollars with at most nine decimals, such as 2.5 or 0.0025 per 1K."
 	}
 	return price, ""
-}
-
-// parseMarkup reads a percentage above the cost.
-func parseMarkup(text string) (catalog.Factor, string) {
-	const says = "Enter a percentage with at most two decimals, such as 10 or 2.5."
-	text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(text, "+"), "%"))
-	text, isDiscount := strings.CutPrefix(strings.Replace(text, "−", "-", 1), "-")
-	percent, err := app.ParseAmount(text)
-	const nanosPerStep = app.Dollar / 100
-	if err != nil || percent%nanosPerStep != 0 {
-		return 0, says
-	}
-	steps := catalog.Factor(percent / nanosPerStep)
-	if isDiscount {
-		steps = -steps
-	}
-	if factorOne+steps <= 0 {
-		return 0, "Enter a percentage above −100."
-	}
-	return factorOne + steps, ""
 }
 
 // withdrawPrices asks before announced prices are withdrawn, and withdraws them.

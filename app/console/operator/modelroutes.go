@@ -122,8 +122,11 @@ func routeOrder(m *catalog.FileModel, routes []operatorpages.ManagedRoute) []cha
 	return list
 }
 
-// routeStyles are the styles in which a provider may be called.
-var routeStyles = append(llm.Styles(), llm.Converse, llm.Cohere)
+// routeStyles are the styles in which a provider may be called for text, and mediaStyles those for videos.
+var (
+	routeStyles = append(llm.Styles(), llm.Converse, llm.Cohere)
+	mediaStyles = []llm.Style{catalog.VideosStyle, catalog.OperationsStyle, catalog.TasksStyle}
+)
 
 // askRoute shows the form for a new route, filled in from the library where it knows the model, or the form for one that exists.
 func (c *Console) askRoute(p *page.Page) error {
@@ -197,7 +200,11 @@ func (c *Console) showRoute(p *page.Page, status int, f *catalog.File, m *catalo
 		v.Providers = append(v.Providers, operatorpages.Choice{Value: one.ID, Label: providerName(f, one.ID)})
 	}
 	v.Styles = []operatorpages.Choice{{Label: "The style of the call"}}
-	for _, style := range routeStyles {
+	styles := routeStyles
+	if m.Kind != catalog.KindText {
+		styles = mediaStyles
+	}
+	for _, style := range styles {
 		v.Styles = append(v.Styles, operatorpages.Choice{Value: string(style), Label: string(style)})
 	}
 	return c.Render(p, status, operatorpages.RouteFormPage(v))
@@ -265,7 +272,7 @@ func (c *Console) readRoute(p *page.Page, f *catalog.File, m *catalog.FileModel,
 	}
 	var err error
 	if route.Cost, err = catalog.ParseCost(p.FormValue("cost")); err != nil {
-		r.errors["cost"] = sentence(err)
+		r.errors["cost"] = sentence(err.Error())
 	}
 	return route, r.err()
 }

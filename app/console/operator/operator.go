@@ -3,6 +3,7 @@
 package operator
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -16,9 +17,11 @@ import (
 	"umg/app/contentlog"
 	"umg/app/mail"
 	"umg/app/operator"
+	"umg/app/provider"
 	"umg/app/provider/check"
 	"umg/app/provider/credentialstore"
 	"umg/app/provider/health"
+	"umg/app/provider/selection"
 	"umg/app/provider/spend"
 	"umg/app/traffic"
 	"umg/app/video"
@@ -39,6 +42,11 @@ type Sources struct {
 	Spend        *spend.Tracker          // Spend knows how far the spend caps of providers are used up.
 	// DB is the database with the catalog, for the pages that change providers and models. Without it these pages do not exist.
 	DB *sqlx.DB
+	// References finds the values of credentials, for tests of providers.
+	References func(context.Context) (catalog.Sources, error)
+	// ProviderClient makes the calls of tests, and Tests runs them. Without them there are no pages that test.
+	ProviderClient *provider.Client
+	Tests          *check.Runs
 }
 
 // Options are the services behind the pages.
@@ -61,12 +69,17 @@ type Options struct {
 type Console struct {
 	*page.Renderer
 
-	o Options
+	o          Options
+	selections *selection.Store // selections is nil without a database.
 }
 
 // New returns the pages of operators.
 func New(r *page.Renderer, o Options) *Console {
-	return &Console{Renderer: r, o: o}
+	c := &Console{Renderer: r, o: o}
+	if o.DB != nil {
+		c.selections = selection.New(o.DB, o.Now)
+	}
+	return c
 }
 
 // Routes returns the routes of all pages for operators.

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -34,23 +33,15 @@ func (c *Console) oneProviderRoutes() []page.Route {
 	}
 }
 
-// findProvider reads the catalog and the provider that the address names.
-func (c *Console) findProvider(p *page.Page) (f catalog.File, v *catalog.FileProvider, version int64, err error) {
-	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
-	defer cancel()
-	if f, version, err = catalog.ExportVersion(ctx, c.o.DB); err != nil {
-		return f, nil, 0, err
-	}
-	i := slices.IndexFunc(f.Providers, func(one catalog.FileProvider) bool { return one.ID == p.Param("id") })
-	if i < 0 {
-		return f, nil, version, page.ErrNotFound()
-	}
-	return f, &f.Providers[i], version, nil
+// providerOf reads the catalog and the provider that the address names.
+func (c *Console) providerOf(p *page.Page) (catalog.File, *catalog.FileProvider, int64, error) {
+	one, f, version, err := c.findProvider(p)
+	return f, &one, version, err
 }
 
 // provider is the page of a provider.
 func (c *Console) provider(p *page.Page) error {
-	f, one, version, err := c.findProvider(p)
+	f, one, version, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}
@@ -203,7 +194,7 @@ func providerEdit(f *catalog.File, one *catalog.FileProvider, title, verb string
 
 // askProvider shows the form with the settings of a provider.
 func (c *Console) askProvider(p *page.Page) error {
-	f, one, version, err := c.findProvider(p)
+	f, one, version, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}
@@ -262,7 +253,7 @@ func presetField(known *preset.Preset, field *preset.Field, value string) operat
 
 // changeProvider changes the settings of a provider.
 func (c *Console) changeProvider(p *page.Page) error {
-	f, one, _, err := c.findProvider(p)
+	f, one, _, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}
@@ -347,7 +338,7 @@ func readProvider(p *page.Page, old *catalog.FileProvider) (func(*catalog.FilePr
 
 // turnOn asks before a provider is turned on that the catalog has turned off, and turns it on.
 func (c *Console) turnOn(p *page.Page) error {
-	f, one, _, err := c.findProvider(p)
+	f, one, _, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}
@@ -360,7 +351,7 @@ func (c *Console) turnOn(p *page.Page) error {
 
 // removeProvider asks before a provider is deleted with what depends on it, and deletes it.
 func (c *Console) removeProvider(p *page.Page) error {
-	f, one, _, err := c.findProvider(p)
+	f, one, _, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}
@@ -415,7 +406,7 @@ func removalEffects(f catalog.File, one *catalog.FileProvider) (lines []string) 
 
 // confirmPreset records that the operator has seen what an upgrade changed in the preset of a provider.
 func (c *Console) confirmPreset(p *page.Page) error {
-	_, one, _, err := c.findProvider(p)
+	_, one, _, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}

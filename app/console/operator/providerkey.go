@@ -18,7 +18,7 @@ import (
 
 // askKey shows the form that replaces the credential of a provider.
 func (c *Console) askKey(p *page.Page) error {
-	f, one, version, err := c.findProvider(p)
+	f, one, version, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func keyParts(one *catalog.FileProvider) []operatorpages.ProviderField {
 
 // replaceKey replaces the credential of a provider, by a pasted one or by a reference.
 func (c *Console) replaceKey(p *page.Page) error {
-	f, one, inForce, err := c.findProvider(p)
+	f, one, inForce, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}

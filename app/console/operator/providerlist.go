@@ -21,8 +21,16 @@ const weekDays = 7
 // providerRoutes are the pages about providers of the catalog.
 func (c *Console) providerRoutes() []page.Route {
 	a := page.Area{Operator: true, Missing: c.o.DB == nil}
+	added := page.Area{Operator: true, Missing: c.o.DB == nil || c.o.Credentials == nil || c.o.References == nil}
+	tested := page.Area{Operator: true, Missing: added.Missing || c.o.Tests == nil || c.o.ProviderClient == nil}
 	return []page.Route{
 		a.Get("/operator/providers", c.providerList),
+		added.Get("/operator/providers/new", c.providerPresets),
+		added.Get("/operator/providers/new/:preset", c.newProvider), added.Post("/operator/providers/new/:preset", c.addProvider),
+		tested.Get("/operator/providers/:id/test", c.providerTest), tested.Post("/operator/providers/:id/test", c.startProviderTest),
+		tested.Post("/operator/providers/:id/test/cancel", c.cancelProviderTest),
+		added.Get("/operator/providers/:id/models", c.providerModels), added.Post("/operator/providers/:id/models", c.selectProviderModels),
+		added.Get("/operator/providers/:id/publish", c.askPublish), added.Post("/operator/providers/:id/publish", c.publish),
 	}
 }
 
