@@ -104,8 +104,9 @@ func (g *gatewayServer) newConsole() *console.Console {
 			MinuteCounts: s.minuteCounts, MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settlements: b.settling,
 			Credentials: s.credentials, Spend: s.spend,
 		},
-		Setup: s.setup, Outbox: outbox, Now: time.Now, BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
-		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,
+		Setup: s.setup, Outbox: outbox, Now: time.Now,
+		BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
+		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode, Simulated: g.cfg.demo.seeded,
 	})
 }
 
