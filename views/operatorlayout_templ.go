@@ -13,6 +13,8 @@ import "umg/views/ui"
 // operatorTabs are the pages for operators. The menu leads to the first.
 var operatorTabs = []ui.NavItem{
 	{Icon: ui.IconRadio, Text: "Traffic", Href: OperatorPath},
+	{Icon: ui.IconUnplug, Text: "Providers", Href: ProvidersPath},
+	{Icon: ui.IconLayers, Text: "Models", Href: OperatorModelsPath},
 	{Icon: ui.IconActivity, Text: "Queues", Href: QueuesPath},
 	{Icon: ui.IconUsers, Text: "Accounts", Href: OperatorAccountsPath},
 	{Icon: ui.IconWallet, Text: "Margin", Href: MarginPath},
@@ -74,7 +76,7 @@ func OperatorPage(s Shell, title, intro, current string) templ.Component {
 				var templ_7745c5c3_Var3 templ.SafeURL
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(tab.Href))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorlayout.templ`, Line: 26, Col: 35}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorlayout.templ`, Line: 28, Col: 35}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -97,7 +99,7 @@ func OperatorPage(s Shell, title, intro, current string) templ.Component {
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(tab.Text)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorlayout.templ`, Line: 30, Col: 15}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorlayout.templ`, Line: 32, Col: 15}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {

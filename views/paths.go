@@ -24,6 +24,9 @@ const (
 	OperatorAccountsPath = OperatorPath + "/accounts"
 	MarginPath           = OperatorPath + "/margin"
 	CredentialsPath      = OperatorPath + "/credentials"
+	ProvidersPath        = OperatorPath + "/providers"
+	NewProviderPath      = ProvidersPath + "/new"
+	OperatorModelsPath   = OperatorPath + "/models"
 	TrialsPath           = OperatorPath + "/trials"
 	QueuesPath           = OperatorPath + "/queues"
 	CatalogHistoryPath   = OperatorPath + "/catalog"
@@ -53,6 +56,14 @@ func ModelPath(id string) string {
 	}
 	return ModelsPath + "/" + strings.Join(parts, "/")
 }
+
+// ProviderPath is the page of a provider for operators. The parts are further parts of the path, such as test.
+func ProviderPath(id string, parts ...string) string {
+	return strings.Join(append([]string{ProvidersPath, url.PathEscape(id)}, parts...), "/")
+}
+
+// OperatorModelPath is the page of a model for operators. A slash of the id is escaped, so that the id is one part of the path.
+func OperatorModelPath(id string) string { return OperatorModelsPath + "/" + url.PathEscape(id) }
 
 // ModelPlaygroundPath is the playground with a model chosen.
 func ModelPlaygroundPath(model string) string {

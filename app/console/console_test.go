@@ -64,7 +64,9 @@ func newFixture(t *testing.T, readable, db *sqlx.DB, upstream map[string]string,
 	said := &apptest.LogBuffer{}
 	ids, log := apptest.IDs(time.Now), slog.New(slog.NewJSONHandler(said, nil))
 	secrets := func(name string) (string, bool) { value, ok := upstream[name]; return value, ok }
-	models, err := catalog.Open(t.Context(), readable, catalog.Options{Now: time.Now, Log: log, Secrets: secrets})
+	models, err := catalog.Open(t.Context(), readable, catalog.Options{
+		Now: time.Now, Log: log, Secrets: secrets, Sealed: credentialsIn(readable).Values,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

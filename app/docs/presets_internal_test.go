@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"gopkg.in/yaml.v3"
+
 	"umg/app/preset"
 	"umg/app/provider/errorclass"
 )
@@ -84,6 +86,7 @@ func TestTablesOfAPreset(t *testing.T) {
 		"| `chat` | `https://bedrock-mantle.{region}.api.aws/v1/chat/completions` | no, never with a real answer |",
 		"- The model list is read from `https://bedrock.{region}.amazonaws.com/foundation-models` and " +
 			"`https://bedrock.{region}.amazonaws.com/inference-profiles`.",
+		"- " + libraryWords(p),
 		"- Documentation of the provider: [docs.aws.amazon.com/bedrock](https://docs.aws.amazon.com/bedrock)",
 	} {
 		if !slices.Contains(strings.Split(text, "\n"), line) {
@@ -97,8 +100,9 @@ func TestTablesOfAPreset(t *testing.T) {
 	}
 	for id, words := range map[string]string{
 		"openrouter": "It has the context length of each model. It answers without a key too",
-		"custom":     "The model list is read from `{address}/models`.",
+		"custom":     "The model list is read from `{address}/models`.\n- The model library of this version has none of its models",
 		"azure":      "name the models yourself",
+		"anthropic":  "- The model library of this version has ",
 	} {
 		p, _ = preset.Find(id)
 		if text = presetMarkdown(p); !strings.Contains(text, words) {
@@ -170,4 +174,36 @@ func meaningOf(t *testing.T, p *preset.Preset, number, name, message string) err
 	}
 	report := errorclass.Read(body)
 	return errorclass.Of(p.Usage, stylesOf(p)[0]).Classify(code, http.Header{"X-Amzn-Errortype": {name}}, &report).Meaning
+}
+
+// TestThePageOfProvidersQuotesTheTest looks for what the page quotes of a test among what tests can find.
+func TestThePageOfProvidersQuotesTheTest(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../provider/check/advice.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []struct{ Found, Advice string }
+	if err := yaml.Unmarshal(raw, &known); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]bool{}
+	for _, one := range known {
+		rows[row(one.Found, one.Advice)] = true
+	}
+	page, err := os.ReadFile("operator/providers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| the test says | what to do |\n| --- | --- |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	lines := strings.Split(table, "\n")
+	for _, line := range lines {
+		if !rows[line] {
+			t.Errorf("no test says this: %s", line)
+		}
+	}
+	if len(lines) < 15 {
+		t.Errorf("only %d rows are found", len(lines))
+	}
 }

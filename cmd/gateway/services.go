@@ -25,6 +25,7 @@ import (
 	"umg/app/prompt"
 	"umg/app/provider"
 	"umg/app/provider/assetapi"
+	"umg/app/provider/check"
 	"umg/app/provider/credentialstore"
 	"umg/app/provider/health"
 	"umg/app/provider/spend"
@@ -78,6 +79,8 @@ type upstreamServices struct {
 	credentials *credentialstore.Store
 	catalog     *catalog.Catalog
 	providers   *provider.Client
+	tests       *check.Runs
+	references  func(context.Context) (catalog.Sources, error)
 	health      *health.Monitor
 	spend       *spend.Tracker
 }
@@ -171,7 +174,11 @@ func (g *gatewayServer) openUpstreams(ctx context.Context, secrets catalog.Secre
 	if s.traces, err = openTraces(ctx, g.cfg.telemetryFlags, g.log); err != nil {
 		return err
 	}
-	s.providers = provider.New(provider.Options{Traced: s.traces != nil, Log: g.log})
+	s.providers, s.tests = provider.New(provider.Options{Traced: s.traces != nil, Log: g.log}), check.NewRuns(now)
+	s.references = func(ctx context.Context) (catalog.Sources, error) {
+		sealed, err := s.credentials.Values(ctx)
+		return catalog.Sources{Env: secrets, Sealed: sealed, CheckValue: checkCredential}, err
+	}
 	replica := g.billing.replica
 	if host, err := os.Hostname(); err == nil {
 		replica = host + "/" + replica
@@ -268,6 +275,9 @@ func (s *serviceLayer) workers(dsn string) []worker {
 
 func (s *serviceLayer) close() {
 	s.traces.close()
+	if s.tests != nil {
+		s.tests.Close()
+	}
 	if s.providers != nil {
 		s.providers.Close()
 	}

@@ -76,7 +76,8 @@ func operatorPages() []Story {
 		}),
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
 	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(),
-		credentialPages(), catalogPages(), metricPages(),
+		credentialPages(), providerPages(), providerFormPages(), providerTestPages(), providerModelPages(),
+		providerPublishPages(), catalogPages(), metricPages(),
 		marginPages())
 }
 

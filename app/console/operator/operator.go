@@ -3,8 +3,11 @@
 package operator
 
 import (
+	"context"
 	"net/http"
 	"slices"
+
+	"github.com/jmoiron/sqlx"
 
 	"umg/app"
 	"umg/app/account"
@@ -14,8 +17,11 @@ import (
 	"umg/app/contentlog"
 	"umg/app/mail"
 	"umg/app/operator"
+	"umg/app/provider"
+	"umg/app/provider/check"
 	"umg/app/provider/credentialstore"
 	"umg/app/provider/health"
+	"umg/app/provider/selection"
 	"umg/app/provider/spend"
 	"umg/app/traffic"
 	"umg/app/video"
@@ -32,7 +38,15 @@ type Sources struct {
 	Settlements  func() SettlementStatus // Settlements returns the state of this replica's settlements.
 	Mail         *mail.Service           // Mail is the e-mail queue.
 	Credentials  *credentialstore.Store  // Credentials are the sealed credentials. Without it their pages do not exist.
+	TestCalls    *check.Store            // TestCalls has what tests of providers cost. Without it the margin page does not show that.
 	Spend        *spend.Tracker          // Spend knows how far the spend caps of providers are used up.
+	// DB is the database with the catalog, for the pages that change providers and models. Without it these pages do not exist.
+	DB *sqlx.DB
+	// References finds the values of credentials, for tests of providers.
+	References func(context.Context) (catalog.Sources, error)
+	// ProviderClient makes the calls of tests, and Tests runs them. Without them there are no pages that test.
+	ProviderClient *provider.Client
+	Tests          *check.Runs
 }
 
 // Options are the services behind the pages.
@@ -55,17 +69,23 @@ type Options struct {
 type Console struct {
 	*page.Renderer
 
-	o Options
+	o          Options
+	selections *selection.Store // selections is nil without a database.
+	choices    choiceCache
 }
 
 // New returns the pages of operators.
 func New(r *page.Renderer, o Options) *Console {
-	return &Console{Renderer: r, o: o}
+	c := &Console{Renderer: r, o: o}
+	if o.DB != nil {
+		c.selections = selection.New(o.DB, o.Now)
+	}
+	return c
 }
 
 // Routes returns the routes of all pages for operators.
 func (c *Console) Routes() []page.Route {
-	return slices.Concat(c.pageRoutes(), c.accountRoutes(), c.credentialRoutes(), []page.Route{
+	return slices.Concat(c.pageRoutes(), c.accountRoutes(), c.credentialRoutes(), c.providerRoutes(), []page.Route{
 		{Method: http.MethodGet, Path: "/operator/limits", Operator: true, Serve: c.limitAnswers},
 		{Method: http.MethodPost, Path: "/operator/limits/:id", Operator: true, Serve: c.answerLimits},
 	})
