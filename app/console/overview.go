@@ -77,12 +77,13 @@ func (c *Console) renderOverview(p *page.Page, status int, s start) error {
 	return c.Render(p, status, homepages.OverviewPage(o))
 }
 
-// providerHint is why the reader should add a provider. It is empty for readers who are not operators.
+// providerHint is why the reader should add a provider. It is empty for readers who are not operators. Operators
+// who lack sign-in codes set them up on the way.
 func (c *Console) providerHint(p *page.Page) homepages.ProviderHint {
 	s := c.o.Catalog.Snapshot()
 	isReal := func(one *catalog.Provider) bool { return one.Wires != nil }
 	switch {
-	case !p.User.Operator:
+	case !p.User.Operator && !p.MustEnrol:
 		return homepages.NoProviderHint
 	case !slices.ContainsFunc(s.Models(), func(m *catalog.Model) bool { return m.Available }):
 		return homepages.NoModels
@@ -116,6 +117,7 @@ func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*homepage
 	if b := c.Balance(p); b.Known && b.Available <= 0 && !b.Uncharged {
 		o.Unfunded = true
 	}
+	o.MayAddModels = p.User.Operator || p.MustEnrol
 	c.fillSamples(p, o)
 	if k, ok := exampleKey(keys, c.o.Now()); ok {
 		o.HasKey, o.KeyHint = true, k.Masked

@@ -232,11 +232,15 @@ func (c *Console) sendSetup(p *page.Page) error {
 	return c.Render(p, status, setuppages.TryPage(v))
 }
 
-// finishSetup ends the set-up and opens the console.
+// finishSetup ends the set-up and opens the console: at the providers when there is no model yet, or when the operator needs sign-in codes,
+// which that page asks for first.
 func (c *Console) finishSetup(p *page.Page) error {
 	delete(p.Session.Values, setupValue)
 	if err := c.SaveSession(p); err != nil {
 		return err
+	}
+	if p.MustEnrol || c.tryView(p).Models == 0 {
+		return p.Redirect(http.StatusSeeOther, views.ProvidersPath)
 	}
 	return p.Redirect(http.StatusSeeOther, page.ConsolePath)
 }
