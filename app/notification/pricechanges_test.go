@@ -87,6 +87,10 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 	if to, _ := told(10, 2); len(to) != 1 || to[0] != "owner@lately.example" {
 		t.Errorf("of another change %v are notified", to)
 	}
+	m.Accounts = []string{"used"}
+	if to, _ := told(10, 3); len(to) != 0 {
+		t.Errorf("of the price of a model that they do not see any more %v are notified", to)
+	}
 }
 
 // populate makes accounts that used a model at different times, each with an owner and a developer.

@@ -286,9 +286,13 @@ func TestModelsArePublishedPricedAndRetired(t *testing.T) {
 		`--from: "soon" is not a day`:                  func(c *modelPrice) { c.Rate, c.From = rates, "soon" },
 		"--markup and --rate are two ways":             func(c *modelPrice) { c.Markup, c.Rate = "1%", rates },
 		"--rate input_tokens: ":                        func(c *modelPrice) { c.Rate = map[string]string{"input_tokens": "much"} },
-		"would have 1 mistakes":                        func(c *modelPrice) { c.Rate = map[string]string{"smiles": "1 per 1", "input_tokens": "1 per 1M", "output_tokens": "9 per 1M"} },
-		"prices are below cost: change them, or add":   func(c *modelPrice) { c.Rate = map[string]string{"input_tokens": "0.1 per 1M", "output_tokens": "9 per 1M"} },
-		`no model with the id "openai/none"`:           func(c *modelPrice) { c.Model, c.Markup = "openai/none", "1%" },
+		"would have 1 mistakes": func(c *modelPrice) {
+			c.Rate = map[string]string{"smiles": "1 per 1", "input_tokens": "1 per 1M", "output_tokens": "9 per 1M"}
+		},
+		"prices are below cost: change them, or add": func(c *modelPrice) {
+			c.Rate = map[string]string{"input_tokens": "0.1 per 1M", "output_tokens": "9 per 1M"}
+		},
+		`no model with the id "openai/none"`: func(c *modelPrice) { c.Model, c.Markup = "openai/none", "1%" },
 	} {
 		if out, err := price(set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v\n%s", want, err, out)
@@ -349,9 +353,9 @@ func TestProviderCommandLine(t *testing.T) {
 		"model publish openai openai/gpt-5-mini --markup 5% --yes", "model price openai/gpt-5-mini --yes --rate",
 		"provider remove openai --yes",
 	} {
-		args := append(strings.Fields(line), where...)
-		if strings.HasSuffix(line, "--rate") {
-			args = append(strings.Fields(strings.TrimSuffix(line, "--rate")), where...)
+		words, hasRates := strings.CutSuffix(line, "--rate")
+		args := append(strings.Fields(words), where...)
+		if hasRates {
 			args = append(args, "--rate", "input_tokens=2.50 per 1M", "--rate", "output_tokens=10 per 1M", "--rate", "cache_read_tokens=1 per 1M")
 		}
 		if err := run(t.Context(), args); err != nil {
