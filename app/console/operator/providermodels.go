@@ -28,7 +28,10 @@ const (
 	markupMax   = 1000  // percent
 
 	markupWords = "Enter a markup such as 10% or 0%, at most 1000%."
-	priceWords  = "Enter dollars for a million tokens, such as 0.50."
+	// Writing to a cache costs this part more than other input, as providers of the messages style charge for it.
+	cacheWritePart = 4
+
+	priceWords = "Enter dollars for a million tokens, such as 0.50."
 )
 
 // offered are the models of one provider to choose from.
@@ -121,14 +124,18 @@ func parseMarkup(text string) (catalog.Factor, bool) {
 	return one + factor, one+factor > 0
 }
 
-// ownRates are the prices that the operator has entered for a model without a known cost.
+// ownRates are the prices that the operator has entered for a model without a known cost. Cached input costs as much as other input.
 func ownRates(pick selection.Pick) (catalog.Rates, bool) {
 	in, okIn := parseMillion(pick.Input)
 	out, okOut := parseMillion(pick.Output)
 	if !okIn || !okOut {
 		return nil, false
 	}
-	return catalog.Rates{meter.InputTokens.String(): in, meter.OutputTokens.String(): out}, true
+	write := in
+	write.Amount += (in.Amount + cacheWritePart - 1) / cacheWritePart
+	return catalog.Rates{
+		meter.InputTokens.String(): in, meter.OutputTokens.String(): out, meter.CacheReadTokens.String(): in, meter.CacheWriteTokens.String(): write,
+	}, true
 }
 
 func parseMillion(text string) (catalog.Price, bool) {

@@ -10,6 +10,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/catalog/change"
 	"umg/app/console/page"
+	"umg/app/meter"
 	"umg/views"
 	"umg/views/format"
 	operatorpages "umg/views/operator"
@@ -135,14 +136,17 @@ func (o *offered) priceWords(r operatorpages.ChoiceRow) []string {
 	in, out := r.PriceIn, r.PriceOut
 	if pick, _ := o.picked(r.ID); in == "" && out == "" {
 		if rates, ok := ownRates(pick); ok {
-			return []string{"Input " + million(rates, "input_tokens"), "Output " + million(rates, "output_tokens")}
+			return []string{
+				"Input " + million(rates, meter.InputTokens), "Output " + million(rates, meter.OutputTokens),
+				"Cached input " + million(rates, meter.CacheReadTokens), "Cache writes " + million(rates, meter.CacheWriteTokens),
+			}
 		}
 	}
 	return []string{"Input " + in + " per 1M tokens", "Output " + out + " per 1M tokens"}
 }
 
-func million(rates catalog.Rates, name string) string {
-	return format.Dollars(app.Amount(perMillion(rates[name]))) + " per 1M tokens"
+func million(rates catalog.Rates, m meter.Meter) string {
+	return format.Dollars(app.Amount(perMillion(rates[m.String()]))) + " per 1M tokens"
 }
 
 // publish adds the selected models to the catalog and enables the provider, when the operator has confirmed it by password.
