@@ -3,6 +3,8 @@ package catalog
 import (
 	"slices"
 	"testing"
+
+	"umg/app/llm"
 )
 
 // TestChangesOfEntriesAreThoseOfAllTheirLeaves compares every two models of the default catalog with and without leaving out
@@ -41,7 +43,7 @@ func TestEqualFilesArePrintedTheSame(t *testing.T) {
 	t.Parallel()
 	f := parse(t, smallFile)
 	alike := parse(t, smallFile)
-	alike.Models[0].Seconds, alike.Models[1].Parameters = []int64{}, []string{}
+	alike.Models[0].Seconds, alike.Models[1].Styles = []int64{}, []llm.Style{}
 	alike.Providers[0].Headers = map[string]string{}
 	if same, err := equal(f, alike); err != nil || !same {
 		t.Errorf("files with absent and empty lists: %t, %v", same, err)

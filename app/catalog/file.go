@@ -124,19 +124,20 @@ type FileModel struct {
 	// Aliases are other ids under which the API answers for the model, such as the spelling of its provider.
 	Aliases []string `yaml:"aliases,omitempty,flow" json:"aliases,omitempty"`
 	// Accounts are the ids of the only accounts that see the model and may call it. An empty list is every account.
-	Accounts        []string         `yaml:"accounts,omitempty,flow" json:"accounts,omitempty"`
-	Name            string           `yaml:"name" json:"name"`
-	Description     string           `yaml:"description,omitempty" json:"description,omitempty"`
-	Owner           string           `yaml:"owner" json:"owner"`
-	Kind            Kind             `yaml:"kind" json:"kind"`
-	Capabilities    []string         `yaml:"capabilities,flow" json:"capabilities"`
-	Input           []string         `yaml:"input,flow" json:"input"`
-	Output          []string         `yaml:"output,flow" json:"output"`
-	ContextTokens   int64            `yaml:"context_tokens,omitempty" json:"context_tokens,omitempty"`
-	MaxOutputTokens int64            `yaml:"max_output_tokens,omitempty" json:"max_output_tokens,omitempty"`
-	Styles          []llm.Style      `yaml:"styles,omitempty,flow" json:"styles,omitempty"`
-	Parameters      []string         `yaml:"parameters,omitempty,flow" json:"parameters,omitempty"`
-	Ranges          map[string]Range `yaml:"ranges,omitempty" json:"ranges,omitempty"`
+	Accounts        []string    `yaml:"accounts,omitempty,flow" json:"accounts,omitempty"`
+	Name            string      `yaml:"name" json:"name"`
+	Description     string      `yaml:"description,omitempty" json:"description,omitempty"`
+	Owner           string      `yaml:"owner" json:"owner"`
+	Kind            Kind        `yaml:"kind" json:"kind"`
+	Capabilities    []string    `yaml:"capabilities,flow" json:"capabilities"`
+	Input           []string    `yaml:"input,flow" json:"input"`
+	Output          []string    `yaml:"output,flow" json:"output"`
+	ContextTokens   int64       `yaml:"context_tokens,omitempty" json:"context_tokens,omitempty"`
+	MaxOutputTokens int64       `yaml:"max_output_tokens,omitempty" json:"max_output_tokens,omitempty"`
+	Styles          []llm.Style `yaml:"styles,omitempty,flow" json:"styles,omitempty"`
+	// Parameters left out are those of the model's family, where the first route is of a known one, and else none.
+	Parameters ParameterList    `yaml:"parameters,omitempty,flow" json:"parameters,omitzero"`
+	Ranges     map[string]Range `yaml:"ranges,omitempty" json:"ranges,omitempty"`
 	// Thinking lists the ways to ask for thinking that providers of the messages style take for this model: enabled (a budget of
 	// tokens), adaptive, and effort (output_config.effort). An absent list takes all three.
 	Thinking []string `yaml:"thinking,omitempty,flow" json:"thinking,omitempty"`

@@ -125,6 +125,7 @@ func Check(f File) []error {
 	if len(f.Models) > modelsMax {
 		p.addf("models", "%d models are more than %d", len(f.Models), modelsMax)
 	}
+	f = f.withFamilies()
 	seen := map[string]bool{}
 	for i := range f.Models {
 		m := &f.Models[i]

@@ -79,10 +79,60 @@ type PriceDifference struct {
 }
 
 // Differences are the prices of the model that the announced change alters.
-func (m *Model) Differences() (list []PriceDifference) {
+func (m *Model) Differences() []PriceDifference {
 	if m.Announced == nil {
 		return nil
 	}
+	return differences(
+		&priceList{m.Prices, m.SizePrices, &m.RateCard},
+		&priceList{m.Announced.Prices, m.Announced.SizePrices, &m.Announced.RateCard}, m.Sizes)
+}
+
+// priceList is all prices of a model at one time.
+type priceList struct {
+	rates     Rates
+	sizeRates map[string]Rates
+	card      *billing.RateCard
+}
+
+// prices are those of a file's model, with those of its markup. A nil model has none.
+func (m *FileModel) prices() (*priceList, error) {
+	if m == nil {
+		return &priceList{card: &billing.RateCard{}}, nil
+	}
+	priced := *m
+	if err := priced.applyMarkup(); err != nil {
+		return nil, err
+	}
+	card, err := newCard("", priced.Rates, priced.Conditions)
+	return &priceList{priced.Rates, priced.SizeRates, &card}, err
+}
+
+// PriceDifferences are the prices that differ between two states of a model, those of markups included. Old is nil for a new model.
+func PriceDifferences(old, next *FileModel) ([]PriceDifference, error) {
+	before, errOld := old.prices()
+	after, errNext := next.prices()
+	if err := errors.Join(errOld, errNext); err != nil {
+		return nil, err
+	}
+	return differences(before, after, next.Sizes), nil
+}
+
+// AnnouncedDifferences are the prices that the announced change of a model alters.
+func AnnouncedDifferences(m *FileModel) ([]PriceDifference, error) {
+	before, err := m.prices()
+	if err != nil || m.Announced == nil {
+		return nil, err
+	}
+	change, err := m.Announced.change()
+	if err != nil {
+		return nil, err
+	}
+	return differences(before, &priceList{change.Prices, change.SizePrices, &change.RateCard}, m.Sizes), nil
+}
+
+// differences compares two price lists of a model with some sizes.
+func differences(before, after *priceList, sizes []string) (list []PriceDifference) {
 	compare := func(size string, before, after Rates) {
 		meters := slices.Collect(maps.Keys(before))
 		for name := range after {
@@ -108,11 +158,11 @@ func (m *Model) Differences() (list []PriceDifference) {
 			}
 		}
 	}
-	compare("", m.Prices, m.Announced.Prices)
-	for _, size := range m.Sizes {
-		compare(size, m.SizePrices[size], m.Announced.SizePrices[size])
+	compare("", before.rates, after.rates)
+	for _, size := range sizes {
+		compare(size, before.sizeRates[size], after.sizeRates[size])
 	}
-	return append(list, conditionDifferences(&m.RateCard, &m.Announced.RateCard)...)
+	return append(list, conditionDifferences(before.card, after.card)...)
 }
 
 // conditionDifferences compares the conditions of two cards by the calls that they are for, in words.
@@ -240,15 +290,34 @@ func replace(
 	return inForce, err
 }
 
-// String describes the difference for users: "Input tokens: $0.15 per 1M → $0.2 per 1M".
-func (d PriceDifference) String() string {
+// Subject is what the price is for, in words: "Input tokens".
+func (d PriceDifference) Subject() string {
 	if d.Condition != "" {
-		return d.Condition + ": " + cmp.Or(d.OldCondition, "no other price") + " → " + cmp.Or(d.NewCondition, "no other price")
+		return d.Condition
 	}
 	text := strings.ReplaceAll(d.Meter, "_", " ")
 	text = strings.ToUpper(text[:1]) + text[1:]
 	if d.Size != "" {
 		text += " at " + d.Size
+	}
+	return text
+}
+
+// NewText is the new price alone, in words: "Input tokens: $0.2 per 1M".
+func (d PriceDifference) NewText() string {
+	switch {
+	case d.Condition != "":
+		return d.Condition + ": " + cmp.Or(d.NewCondition, "no other price")
+	case d.New == nil:
+		return d.Subject() + ": not charged"
+	}
+	return d.Subject() + ": $" + d.New.String()
+}
+
+// String describes the difference for users: "Input tokens: $0.15 per 1M → $0.2 per 1M".
+func (d PriceDifference) String() string {
+	if d.Condition != "" {
+		return d.Condition + ": " + cmp.Or(d.OldCondition, "no other price") + " → " + cmp.Or(d.NewCondition, "no other price")
 	}
 	side := func(p *Price) string {
 		switch {
@@ -259,5 +328,5 @@ func (d PriceDifference) String() string {
 		}
 		return "not charged"
 	}
-	return text + ": " + side(d.Old) + " → " + side(d.New)
+	return d.Subject() + ": " + side(d.Old) + " → " + side(d.New)
 }

@@ -291,6 +291,7 @@ func storedOf(f File) stored {
 // whose parameters are the same.
 func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Options) (*Snapshot, error) {
 	aliases := s.file.Aliases.InForce()
+	s.file = s.file.withFamilies()
 	snap := &Snapshot{version: s.version, byID: map[string]*Model{}, spellings: map[string][]string{}, loadedAt: o.Now()}
 	for _, path := range sortedKeys(aliases.Paths) {
 		snap.aliases = append(snap.aliases, PathAlias{Path: path, Operation: aliases.Paths[path]})

@@ -17,6 +17,7 @@ import (
 	"umg/app/mail"
 	"umg/app/operator"
 	"umg/app/postgres/pgtest"
+	"umg/app/provider/check"
 	"umg/app/provider/health"
 	"umg/app/traffic"
 )
@@ -52,6 +53,7 @@ func withOperators(t *testing.T) *operatorFixture {
 	k.fixture = newFixture(t, db, db, secrets, func(o *console.Options) {
 		o.OperatorsNeedNoCode = true
 		o.Health, o.Operator.MinuteCounts, o.Operator.MetricsURL = k.monitor, counts, "http://box-1:9090/metrics"
+		o.Operator.TestCalls = check.NewStore(db)
 		ids := app.IDs{Now: time.Now, Random: rand.Reader}
 		o.Operator.Actions = operator.New(db, operator.Options{Ledger: o.Ledger, Now: time.Now, IDs: ids})
 		letters, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})

@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/meter"
+	"umg/app/provider/check"
 	"umg/billing"
 )
 
@@ -77,5 +78,33 @@ func TestOperatorsSeeRevenueCostAndMargin(t *testing.T) {
 	}
 	for _, page := range []string{path, path + ".csv"} {
 		shows(t, k.signedIn("nosy"+page[len(path):]+"@example.com").see(page), http.StatusNotFound)
+	}
+}
+
+// TestOperatorsSeeWhatTestsOfProvidersCost looks at the margin page before and after test calls.
+func TestOperatorsSeeWhatTestsOfProvidersCost(t *testing.T) {
+	t.Parallel()
+	k := withOperators(t)
+	operator := k.operator("ann@example.com")
+	const path = "/console/operator/margin"
+	cost := 7 * app.Dollar
+	if tests := operator.see(path); strings.Contains(tests.body, "Test calls") {
+		t.Error("there are test calls before any was made")
+	}
+	tests := check.NewStore(k.db)
+	for _, c := range []check.Call{
+		{Provider: "boreal", Cost: &cost}, {Provider: "boreal"}, {Provider: "meridian"},
+	} {
+		c.At, c.Model, c.Style = time.Now(), "up", "chat"
+		if err := tests.Add(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows(t, operator.see(path), http.StatusOK, "Test calls", "$7.00", "The cost of 1 call is unknown", "No calls in this range")
+	if other := operator.see(path + "?provider=meridian"); strings.Contains(other.body, "$7.00") || !strings.Contains(other.body, "Test calls") {
+		t.Error("the filter does not narrow the test calls")
+	}
+	if model := operator.see(path + "?model=aurora%2Fmini"); strings.Contains(model.body, "Test calls") {
+		t.Error("test calls are shown for a model")
 	}
 }

@@ -37,7 +37,7 @@ var (
 	public = newBook(Path, "pages", "Start", "Text", "Video and files", "Account and money", "Reference")
 
 	// OperatorGuide holds the pages for the people who run the gateway.
-	OperatorGuide = newBook(OperatorPath, "operator", "Run", "Watch", "Change")
+	OperatorGuide = newBook(OperatorPath, "operator", "Run", "Providers", "Watch", "Change")
 )
 
 // Page is one page of the documentation.
@@ -141,6 +141,10 @@ func (b *Book) parse(name, raw string) (*Page, error) {
 	}
 	if p.Title == "" || p.Description == "" || !slices.Contains(b.groups, p.Group) {
 		return nil, fmt.Errorf("manual: %s lacks a title, a description or a group", name)
+	}
+	body, err := withPresets(body)
+	if err != nil {
+		return nil, fmt.Errorf("manual: %s: %w", name, err)
 	}
 	p.source = strings.TrimSpace(strings.Replace(body, errorsMark, errorsMarkdown(), 1)) + "\n"
 	p.rendered = sync.OnceValue(func() renderedPage { return render(p.source) })

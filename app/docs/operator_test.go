@@ -14,8 +14,8 @@ import (
 
 // operatorPages are the pages that the operator guide must have.
 var operatorPages = []string{
-	"catalog", "commands", "configuration", "demo", "deploy", "money", "monitoring", "people", "presets", "replicas", "routing", "runbook", "secrets",
-	"storage", "upgrade",
+	"catalog", "commands", "configuration", "data-protection", "demo", "deploy", "failover", "first-start", "money", "monitoring", "people", "presets",
+	"prices", "provider-changes", "providers", "replicas", "routing", "runbook", "secrets", "storage", "upgrade",
 }
 
 func TestTheOperatorGuideHasItsPages(t *testing.T) {

@@ -93,7 +93,11 @@ func (b *builder) addFacts() {
 		isThere := slices.ContainsFunc(b.drafts, func(d draft) bool { return d.offer.Preset == f.Preset && d.offer.Model == f.Model })
 		if !isThere {
 			o := Offer{Preset: f.Preset, Model: f.Model, Style: family.Style}
-			b.drafts = append(b.drafts, draft{family: family, model: m, offer: o, price: f.Model})
+			d := draft{family: family, model: m, offer: o, price: f.Model}
+			if f.Cost != nil {
+				d.offer.Cost, d.price = clone(f.Cost), ""
+			}
+			b.drafts = append(b.drafts, d)
 		}
 	}
 }
@@ -170,7 +174,7 @@ func (b *builder) applyPrices(prices []pricesProvider, day string) error {
 			continue
 		}
 		at := slices.IndexFunc(prices, func(p pricesProvider) bool { return p.ID != "" && p.ID == b.facts.Presets[rank].Prices })
-		if at < 0 {
+		if at < 0 || d.price == "" {
 			continue
 		}
 		name := strings.ToLower(d.price)

@@ -32,11 +32,11 @@ type Library struct {
 
 // Source is data from which a library was made.
 type Source struct {
-	Name    string `json:"name"`
-	URL     string `json:"url"`
-	License string `json:"license"`
+	Name    string `json:"name" yaml:"name"`
+	URL     string `json:"url" yaml:"url"`
+	License string `json:"license" yaml:"license"`
 	// Version is a commit or a day.
-	Version string `json:"version"`
+	Version string `json:"version" yaml:"version"`
 }
 
 // Model is a model by its public id.

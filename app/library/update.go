@@ -64,8 +64,8 @@ func (b *builder) addFile(current *Library, file []byte) (source string, err err
 			if err := b.addProviders(providers); err != nil {
 				return "", err
 			}
-			b.addFacts()
 			b.addLibrary(current, updated)
+			b.addFacts()
 			return sourceModels, nil
 		}
 	}

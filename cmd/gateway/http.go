@@ -17,6 +17,7 @@ import (
 	"umg/app/mail"
 	"umg/app/notification"
 	"umg/app/operator"
+	"umg/app/provider/check"
 	"umg/app/server"
 	"umg/static"
 )
@@ -102,8 +103,8 @@ func (g *gatewayServer) newConsole() *console.Console {
 		Operator: operatorpages.Sources{
 			Actions:      operator.New(db, operator.Options{Ledger: b.ledger, Now: now, IDs: ids}),
 			MinuteCounts: s.minuteCounts, MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settlements: b.settling,
-			Credentials: s.credentials, Spend: s.spend, DB: db,
-			References: s.references, ProviderClient: s.providers, Tests: s.tests,
+			Credentials: s.credentials, Spend: s.spend, TestCalls: check.NewStore(db), DB: db, References: s.references,
+			ProviderClient: s.providers, Tests: s.tests,
 		},
 		Outbox: outbox, Now: time.Now, BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
 		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,

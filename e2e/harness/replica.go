@@ -68,12 +68,37 @@ func TryReplicaBinary(bin string, env []string, databaseURL string, beside *Gate
 		g.Command.Env = append(g.Command.Env, "UMG_SECRET_KEY="+strings.TrimSpace(string(key)))
 	}
 	g.Command.Env = append(g.Command.Env, env...)
+	return p, p.awaitServing()
+}
+
+// StartServe starts `gateway serve` on an empty data folder with a database of its own, as on a new machine.
+func StartServe(t *testing.T, env []string, args ...string) Replica {
+	t.Helper()
+	bin, err := GatewayBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Replica{Gateway: &Gateway{Dir: DataDir(t), Exited: make(chan error, 1), Log: &lockedBuffer{}}}
+	p.Command = exec.Command(bin, append([]string{
+		"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--lame-duck", "0s", "--data", filepath.Join(p.Dir, "data"),
+	}, args...)...)
+	p.Command.Env = append(os.Environ(), env...)
+	if err := p.awaitServing(); err != nil {
+		t.Fatal(err)
+	}
+	p.StopAtEnd(t)
+	return p
+}
+
+// awaitServing starts the command of the replica and waits until it says that it serves, and where.
+func (p *Replica) awaitServing() error {
+	g := p.Gateway
 	stderr, err := g.Command.StderrPipe()
 	if err != nil {
-		return p, err
+		return err
 	}
 	if err := g.Command.Start(); err != nil {
-		return p, err
+		return err
 	}
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
@@ -85,14 +110,14 @@ func TryReplicaBinary(bin string, env []string, databaseURL string, beside *Gate
 		}
 	}
 	if p.OpsURL == "" {
-		return p, fmt.Errorf("serve did not start: %w\n%s", g.Command.Wait(), g.Log)
+		return fmt.Errorf("serve did not start: %w\n%s", g.Command.Wait(), g.Log)
 	}
 	// goroutine: the replica owns it; it ends when the process has ended.
 	go func() {
 		_, _ = io.Copy(g.Log, stderr)
 		g.Exited <- g.Command.Wait()
 	}()
-	return p, nil
+	return nil
 }
 
 // CallOps reads a path of the operators' listener.

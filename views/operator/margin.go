@@ -24,6 +24,7 @@ type Margin struct {
 	ByDay               []MarginLine // ByDay has every day of the range, the oldest first.
 	ByProvider, ByModel []MarginLine
 	Total               MarginLine
+	Tests               []TestLine // Tests are the test calls of each provider, which are in no other line.
 	Failure             *views.LoadFailure
 }
 
@@ -33,6 +34,21 @@ type MarginLine struct {
 	Name                         string    // Name is the provider or the model.
 	Calls, Unpriced              int64     // Unpriced is how many of the calls have no known cost.
 	Revenue, PricedRevenue, Cost app.Amount
+}
+
+// TestLine is what the test calls of a provider cost.
+type TestLine struct {
+	Provider        string
+	Calls, Unpriced int64 // Unpriced is how many of the calls have no known cost.
+	Cost            app.Amount
+}
+
+// isKnown reports whether the cost of any of the calls is known.
+func (l TestLine) isKnown() bool { return l.Unpriced < l.Calls }
+
+// unknown says for how many calls the cost is unknown. It is empty when the cost of all is known.
+func (l TestLine) unknown() string {
+	return MarginLine{Calls: l.Calls, Unpriced: l.Unpriced}.unknown()
 }
 
 // margin is what remains of the revenue of the calls whose cost is known.

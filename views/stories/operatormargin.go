@@ -33,6 +33,16 @@ func marginPages() []Story {
 			}
 			m.Total.Unpriced, m.Total.PricedRevenue, m.Total.Cost = m.Total.Calls, 0, 0
 		}),
+		story("operator-margin-tests", "Margin, with test calls of providers", func(m *operatorpages.Margin) {
+			m.Tests = []operatorpages.TestLine{
+				{Provider: "boreal", Calls: 6, Unpriced: 6}, {Provider: "meridian", Calls: 9, Unpriced: 1, Cost: 412_300 * app.Nano},
+				{Provider: "polaris", Calls: 3, Cost: 98_700 * app.Nano},
+			}
+		}),
+		story("operator-margin-only-tests", "Margin, no calls but test calls", func(m *operatorpages.Margin) {
+			none(m)
+			m.Tests = []operatorpages.TestLine{{Provider: "meridian", Calls: 3, Cost: 98_700 * app.Nano}}
+		}),
 		story("operator-margin-empty", "Margin, no calls", none),
 		story("operator-margin-none", "Margin, no call matches", func(m *operatorpages.Margin) {
 			none(m)

@@ -8,22 +8,58 @@ import (
 )
 
 // AddModels adds models at the end. A model that exists gets the routes that it does not have after its own, in their order; everything
-// else of it stays, and so do its prices.
+// else of it stays, and so do its prices. A new model loses the aliases that are the id or an alias of another model, and its id is no alias
+// of others any more.
 func AddModels(f catalog.File, models []catalog.FileModel) (catalog.File, error) {
-	f.Models = slices.Clone(f.Models)
+	next := f
+	next.Models = slices.Clone(f.Models)
+	names := nameIndex{ids: map[string]int{}, aliases: map[string]int{}}
+	for i := range next.Models {
+		names.add(i, &next.Models[i])
+	}
 	for i := range models {
-		added := &models[i]
+		added := models[i]
 		if added.ID == "" {
 			return f, app.InvalidValue("id", "Model %d of %d has no id.", i+1, len(models))
 		}
-		at := modelIndex(f, added.ID)
-		if at < 0 {
-			f.Models = append(f.Models, *added)
+		if at, known := names.ids[added.ID]; known {
+			next.Models[at].Routes = appendRoutes(next.Models[at].Routes, added.Routes)
 			continue
 		}
-		f.Models[at].Routes = appendRoutes(f.Models[at].Routes, added.Routes)
+		if at, known := names.aliases[added.ID]; known {
+			next.Models[at].Aliases = without(next.Models[at].Aliases, func(alias string) bool { return alias == added.ID })
+			delete(names.aliases, added.ID)
+		}
+		added.Aliases = without(added.Aliases, names.has)
+		names.add(len(next.Models), &added)
+		next.Models = append(next.Models, added)
 	}
-	return f, nil
+	return next, nil
+}
+
+// nameIndex has the places of models by their ids and by their aliases.
+type nameIndex struct{ ids, aliases map[string]int }
+
+func (n *nameIndex) add(at int, m *catalog.FileModel) {
+	n.ids[m.ID] = at
+	for _, alias := range m.Aliases {
+		n.aliases[alias] = at
+	}
+}
+
+func (n *nameIndex) has(name string) bool {
+	_, isID := n.ids[name]
+	_, isAlias := n.aliases[name]
+	return isID || isAlias
+}
+
+// without is a copy of a list without some texts; nil when none are left.
+func without(list []string, is func(string) bool) []string {
+	rest := slices.DeleteFunc(slices.Clone(list), is)
+	if len(rest) == 0 {
+		return nil
+	}
+	return rest
 }
 
 // appendRoutes are routes followed by those of more that are not among them. The new ones are tried after all others.
@@ -72,7 +108,7 @@ func RetireModel(f catalog.File, id string) (catalog.File, error) {
 			m.LongerContext = ""
 		}
 		if slices.Contains(m.Fallbacks, id) {
-			m.Fallbacks = slices.DeleteFunc(slices.Clone(m.Fallbacks), func(other string) bool { return other == id })
+			m.Fallbacks = without(m.Fallbacks, func(other string) bool { return other == id })
 		}
 	}
 	return f, nil

@@ -2,6 +2,8 @@ package change
 
 import (
 	"errors"
+	"reflect"
+	"time"
 
 	"umg/app/catalog"
 )
@@ -53,5 +55,57 @@ func Preview(old, next catalog.File) (Changes, error) {
 		return c, err
 	}
 	c.BelowCost = catalog.BelowCost(next)
-	return c, nil
+	return c, c.compareModels(old, next)
+}
+
+// compareModels adds the models and prices that customers see differently.
+func (c *Changes) compareModels(old, next catalog.File) error {
+	before, after := modelsByID(old), modelsByID(next)
+	for i := range old.Models {
+		if id := old.Models[i].ID; after[id] == nil {
+			c.Gone = append(c.Gone, id)
+		}
+	}
+	for i := range next.Models {
+		m := &next.Models[i]
+		known := before[m.ID]
+		changed, err := catalog.PriceDifferences(known, m)
+		if err != nil {
+			return err
+		}
+		if known == nil {
+			c.New = append(c.New, NewModel{ID: m.ID, Name: m.Name, Accounts: m.Accounts, Prices: newTexts(changed)})
+		} else {
+			c.addPrices(m.ID, "", changed)
+		}
+		if m.Announced == nil || known != nil && reflect.DeepEqual(known.Announced, m.Announced) {
+			continue
+		}
+		if changed, err = catalog.AnnouncedDifferences(m); err != nil {
+			return err
+		}
+		c.addPrices(m.ID, time.Time(m.Announced.From).Format(time.DateOnly), changed)
+	}
+	return nil
+}
+
+func modelsByID(f catalog.File) map[string]*catalog.FileModel {
+	all := make(map[string]*catalog.FileModel, len(f.Models))
+	for i := range f.Models {
+		all[f.Models[i].ID] = &f.Models[i]
+	}
+	return all
+}
+
+func newTexts(changed []catalog.PriceDifference) (texts []string) {
+	for _, d := range changed {
+		texts = append(texts, d.NewText())
+	}
+	return texts
+}
+
+func (c *Changes) addPrices(model, from string, changed []catalog.PriceDifference) {
+	for _, d := range changed {
+		c.Prices = append(c.Prices, PriceLine{Model: model, Text: d.String(), From: from})
+	}
 }

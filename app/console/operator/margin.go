@@ -42,6 +42,9 @@ func (c *Console) margin(p *page.Page) error {
 	query, days := c.marginQuery(p)
 	m := operatorpages.Margin{Shell: c.Shell(p), Days: days, Provider: query.Provider, Model: query.Model}
 	report, err := c.o.Reports.Margins(ctx, query)
+	if err == nil {
+		err = c.marginTests(ctx, &m, query)
+	}
 	if m.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
@@ -63,6 +66,18 @@ func (c *Console) margin(p *page.Page) error {
 		m.ByDay = append(m.ByDay, line)
 	}
 	return c.Render(p, http.StatusOK, operatorpages.MarginPage(m))
+}
+
+// marginTests adds what tests of providers cost. They call models by the names of their providers, so a filter by model leaves them out.
+func (c *Console) marginTests(ctx context.Context, m *operatorpages.Margin, q usage.MarginQuery) error {
+	if c.o.TestCalls == nil || q.Model != "" {
+		return nil
+	}
+	sums, err := c.o.TestCalls.Sum(ctx, q.First, q.Last, q.Provider)
+	for _, s := range sums {
+		m.Tests = append(m.Tests, operatorpages.TestLine{Provider: s.Provider, Calls: s.Calls, Unpriced: s.Unpriced, Cost: s.Cost})
+	}
+	return err
 }
 
 func marginLine(l *usage.MarginLine, name string) operatorpages.MarginLine {

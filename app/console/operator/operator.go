@@ -38,6 +38,7 @@ type Sources struct {
 	Settlements  func() SettlementStatus // Settlements returns the state of this replica's settlements.
 	Mail         *mail.Service           // Mail is the e-mail queue.
 	Credentials  *credentialstore.Store  // Credentials are the sealed credentials. Without it their pages do not exist.
+	TestCalls    *check.Store            // TestCalls has what tests of providers cost. Without it the margin page does not show that.
 	Spend        *spend.Tracker          // Spend knows how far the spend caps of providers are used up.
 	// DB is the database with the catalog, for the pages that change providers and models. Without it these pages do not exist.
 	DB *sqlx.DB

@@ -228,7 +228,7 @@ func (c *Console) startProviderTest(p *page.Page) error {
 		return err
 	}
 	o := check.Options{
-		File: found, Sources: sources, Client: c.o.ProviderClient, Now: c.o.Now, Store: check.NewStore(c.o.DB), By: p.User.Email,
+		File: found, Sources: sources, Client: c.o.ProviderClient, Now: c.o.Now, Store: c.o.TestCalls, By: p.User.Email,
 	}
 	choices, _, err := c.choicesOf(ctx, &found)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 
 // The names of steps. The last four are there for each style.
 const (
-	StepCredential = "credential"
+	StepCredential = "credential" // Further credentials have their number behind the name, such as credential 2.
 	StepList       = "list"
 	StepClock      = "clock"
 	StepCall       = "call"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"umg/app"
@@ -31,6 +32,8 @@ type run struct {
 	// skew is how far the clock of this server is ahead of that of the provider, when dated is set.
 	skew  time.Duration
 	dated bool
+	// unreachable means that no connection could be made for a call.
+	unreachable bool
 }
 
 // target is the model with which a style is tested.
@@ -63,7 +66,11 @@ func newRun(o Options, report func(Step)) *run {
 	for i := range o.Models {
 		r.addTarget(&o.Models[i])
 	}
-	for _, name := range []string{StepCredential, StepList, StepClock} {
+	names := []string{StepCredential}
+	for i := range o.File.Credentials {
+		names = append(names, credentialStep(i+1))
+	}
+	for _, name := range append(names, StepList, StepClock) {
 		r.result.Steps = append(r.result.Steps, Step{Name: name, State: Waiting})
 	}
 	for _, t := range r.targets {
@@ -107,6 +114,7 @@ func (r *run) run(ctx context.Context) Result {
 			r.end(s, Skipped)
 		}
 	}
+	r.furtherCredentials(ctx)
 	r.clock()
 	for i := range r.result.Steps {
 		if s := &r.result.Steps[i]; s.State == Waiting || s.State == Running {
@@ -289,6 +297,44 @@ func (r *run) refused(f *provider.Fault) {
 		return
 	}
 	r.problem = AdviceOn(f, "").Problem
+}
+
+// credentialStep is the name of the step of a further credential.
+func credentialStep(index int) string { return StepCredential + " " + strconv.Itoa(index+1) }
+
+// furtherCredentials proves each credential after the first with the list, or with a call where no list does.
+func (r *run) furtherCredentials(ctx context.Context) {
+	i := slices.IndexFunc(r.targets, func(t *target) bool { return t.route != nil })
+	for index := range r.o.File.Credentials {
+		s := r.step(credentialStep(index+1), "")
+		if r.provider == nil || r.unreachable || ctx.Err() != nil {
+			return
+		}
+		hasProof := len(r.provider.Lists) > 0 && !r.provider.Lists[0].Open
+		r.begin(s)
+		var err error
+		switch {
+		case hasProof:
+			_, err = modellist.ReadWith(ctx, modellist.Options{
+				Client: r.o.Client, Provider: r.provider, Credential: index + 1, FirstPage: true, TimeMax: r.o.StepTimeMax,
+			})
+		case i >= 0:
+			_, f := r.call(ctx, r.targets[i], s, question{credential: index + 1})
+			if f != nil {
+				err = f
+			}
+		default:
+			s.Detail = "Nothing was called that would prove the credential."
+			r.end(s, Skipped)
+			continue
+		}
+		if f, isFault := errors.AsType[*provider.Fault](err); isFault {
+			r.failWith(s, f)
+			continue
+		}
+		s.Detail = "The provider accepted the credential."
+		r.end(s, Passed)
+	}
 }
 
 // observe takes the time of an answer's clock from its header.
