@@ -47,6 +47,7 @@ func withProviders(t *testing.T) *providerFixture {
 		o.OperatorsNeedNoCode = true
 		k.models = o.Catalog
 		o.Operator.DB, o.Operator.Credentials, o.Operator.ProviderClient, o.Operator.Tests = db, store, client, tests
+		o.Operator.TestCalls = check.NewStore(db)
 		o.Operator.References = func(ctx context.Context) (catalog.Sources, error) {
 			sealed, err := store.Values(ctx)
 			env := func(name string) (string, bool) { value, ok := secrets[name]; return value, ok }
@@ -126,6 +127,11 @@ func TestFromAnEmptyCatalogToAClaudeModelThatAnswers(t *testing.T) {
 	leadsTo(t, p.send(providersPath+"/anthropic/test", url.Values{"model_messages": {"claude-haiku-4-5"}}), providersPath+"/anthropic/test")
 	shows(t, p.ended("anthropic"), http.StatusOK, "Anthropic works", "3 test calls", "The provider lists 1 model.", "Choose models")
 
+	today := time.Now()
+	if sums, err := check.NewStore(k.db).Sum(t.Context(), today, today, "anthropic"); err != nil || len(sums) != 1 || sums[0].Calls != 3 || sums[0].Cost <= 0 {
+		t.Errorf("booked %+v, %v", sums, err)
+	}
+
 	models := providersPath + "/anthropic/models"
 	shows(t, p.see(models), http.StatusOK, "anthropic/claude-haiku-4-5", "0 models selected", "$1.00", "$1.10")
 	leadsTo(t, p.send(models, url.Values{
@@ -138,7 +144,7 @@ func TestFromAnEmptyCatalogToAClaudeModelThatAnswers(t *testing.T) {
 
 	publish := providersPath + "/anthropic/publish"
 	question := p.see(publish)
-	shows(t, question, http.StatusOK, "Publish 1 model of Anthropic", "anthropic/claude-haiku-4-5", "$1.20", "$6.00", "Your current password")
+	shows(t, question, http.StatusOK, "Publish 1 model of Anthropic", "anthropic/claude-haiku-4-5", "Input tokens: $1.2 per 1M", "Output tokens: $6 per 1M", "Your current password")
 	wrong := p.send(publish, url.Values{"version": {version(t, question)}, "current_password": {"not mine at all"}})
 	shows(t, wrong, http.StatusUnprocessableEntity, "password")
 	if len(k.export().Models) != 0 {
@@ -337,8 +343,8 @@ func TestTenThousandModelsAreChosenPageByPage(t *testing.T) {
 	priced.Set("in:"+shown[99][1], "0.5")
 	priced.Set("do", "publish")
 	leadsTo(t, p.send(models, priced), providersPath+"/north/publish")
-	shows(t, p.see(providersPath+"/north/publish"), http.StatusOK, "Publish 2 models", "Input $0.50 per 1M tokens", "Output $2.00 per 1M tokens",
-		"Cache writes $0.625 per 1M tokens")
+	shows(t, p.see(providersPath+"/north/publish"), http.StatusOK, "Publish 2 models", "Input tokens: $0.5 per 1M", "Output tokens: $2 per 1M",
+		"Cache write tokens: $0.625 per 1M")
 
 	script := &person{fixture: p.fixture, cookies: p.cookies, headers: map[string]string{"Accept": "text/html", "HX-Request": "true"}}
 	all := script.send(models, url.Values{"do": {"select"}, "q": {"haiku"}})
