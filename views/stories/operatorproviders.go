@@ -34,6 +34,7 @@ func exampleProviders(s views.Shell) operatorpages.ProviderList {
 	week := func(calls int64, revenue, cost app.Amount) operatorpages.MarginLine {
 		return operatorpages.MarginLine{Calls: calls, Revenue: revenue, PricedRevenue: revenue, Cost: cost}
 	}
+	//nolint:gosec // references, not secrets
 	return operatorpages.ProviderList{Shell: s, Providers: []operatorpages.ProviderRow{
 		{ID: "anthropic", Name: "Anthropic", Preset: "Anthropic", State: operatorpages.ProviderInUse, Credential: "…x7Qd", Credentials: 2,
 			Models:    6,
