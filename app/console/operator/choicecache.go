@@ -27,8 +27,8 @@ type choiceCache struct {
 	all  map[choiceKey][]library.Choice
 }
 
-// of returns the list of a key, and makes it when it is not known.
-func (c *choiceCache) of(key choiceKey, make func() []library.Choice) []library.Choice {
+// of returns the list of a key, and calls list when it is not known.
+func (c *choiceCache) of(key choiceKey, list func() []library.Choice) []library.Choice {
 	c.mu.Lock()
 	found, isKnown := c.all[key]
 	c.touch(key, isKnown)
@@ -36,7 +36,7 @@ func (c *choiceCache) of(key choiceKey, make func() []library.Choice) []library.
 	if isKnown {
 		return found
 	}
-	found = make()
+	found = list()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {
