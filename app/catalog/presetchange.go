@@ -34,7 +34,8 @@ func PresetChangeOf(ctx context.Context, q postgres.Queryer, p *FileProvider) (P
 		Settings []byte    `db:"settings"`
 		At       time.Time `db:"confirmed_at"`
 	}
-	err := q.GetContext(ctx, &row, `select settings, confirmed_at from provider_presets where provider_id = $1 and preset = $2`, p.ID, p.Preset)
+	err := q.GetContext(ctx, &row, `select settings, confirmed_at from provider_presets where provider_id = $1 and preset = $2`, p.ID,
+		p.Preset)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return PresetChange{}, nil

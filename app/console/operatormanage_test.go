@@ -77,21 +77,27 @@ func TestOperatorsChangeTheNameTheAccountsAndTheLimitsOfAModel(t *testing.T) {
 	shows(t, p.see("/console/operator/models?provider=quillon&state=uncosted"), http.StatusOK, "quillon/folio-large", "Cost unknown")
 	shows(t, p.see("/console/operator/models/no%2Fsuch"), http.StatusNotFound)
 	shows(t, p.see("/console/operator/models/"+managed), http.StatusOK, "Atlas Small") // a proxy may unescape the path
-	shows(t, p.see(managedPath), http.StatusOK, "Atlas Small", "All accounts", "$0.15", "Meridian Labs", "Crossroads", "No call in the last 30 days.")
+	shows(t, p.see(managedPath), http.StatusOK, "Atlas Small", "All accounts", "$0.15", "Meridian Labs", "Crossroads",
+		"No call in the last 30 days.")
 	opened := p.see(formsPath + "edit" + managedQuery)
 	shows(t, opened, http.StatusOK, `value="Atlas Small"`, `value="128000"`)
 	form := url.Values{
-		"version": {versionOf(t, opened)}, "name": {"Atlas <i>S</i>"}, "visibility": {"some"}, "accounts": {"acct_nobody"}, "aliases": {"atlas-s"},
-		"context_tokens": {"128000"}, "max_output_tokens": {"many"}, "requests_per_minute": {""}, "tokens_per_minute": {"100000"}, "step": {"ask"},
+		"version": {versionOf(t, opened)}, "name": {"Atlas <i>S</i>"}, "visibility": {"some"}, "accounts": {"acct_unknown"},
+		"aliases":        {"atlas-s"},
+		"context_tokens": {"128000"}, "max_output_tokens": {"many"}, "requests_per_minute": {""}, "tokens_per_minute": {"100000"},
+		"step": {"ask"},
 	}
-	shows(t, p.send(formsPath+"edit"+managedQuery, form), http.StatusUnprocessableEntity, "There is no account acct_nobody.", "Enter a whole number.", `value="many"`)
+	shows(t, p.send(formsPath+"edit"+managedQuery, form), http.StatusUnprocessableEntity, "There is no account acct_unknown.",
+		"Enter a whole number.", `value="many"`)
 	form.Set("accounts", account)
 	form.Set("max_output_tokens", "999999999")
-	shows(t, p.send(formsPath+"edit"+managedQuery, form), http.StatusUnprocessableEntity, "max_output_tokens: 999999999 is not between 1 and the 128000")
+	shows(t, p.send(formsPath+"edit"+managedQuery, form), http.StatusUnprocessableEntity,
+		"max_output_tokens: 999999999 is not between 1 and the 128000")
 	form.Set("max_output_tokens", "8000")
 	p.confirmed(t, formsPath+"edit"+managedQuery, form, "Atlas &lt;i&gt;S&lt;/i&gt;", "max_output_tokens")
 	m := k.model(managed)
-	if m.Name != "Atlas <i>S</i>" || m.MaxOutputTokens != 8000 || !slices.Equal(m.Accounts, []string{account}) || !slices.Equal(m.Aliases, []string{"atlas-s"}) ||
+	if m.Name != "Atlas <i>S</i>" || m.MaxOutputTokens != 8000 || !slices.Equal(m.Accounts, []string{account}) || !slices.Equal(m.Aliases,
+		[]string{"atlas-s"}) ||
 		m.Limits.RequestsPerMinute != 60 || m.Limits.TokensPerMinute != 100_000 {
 		t.Errorf("in force is %+v", m)
 	}
@@ -115,7 +121,8 @@ func TestPricesOfAFormAreExactAndNotBelowCostByMistake(t *testing.T) {
 		"version": {versionOf(t, opened)}, "how": {"own"}, "when": {"now"}, "rate.input_tokens": {"0,15"}, "rate.output_tokens": {"0.6"},
 		"conditions": {"- prompt_over: many\n  times: 2"}, "step": {"ask"},
 	}
-	shows(t, p.send(at, form), http.StatusUnprocessableEntity, "“0,15” is not a price.", "Line 1: prompt_over: “many” is not a whole number.", `value="0,15"`)
+	shows(t, p.send(at, form), http.StatusUnprocessableEntity, "“0,15” is not a price.",
+		"Line 1: prompt_over: “many” is not a whole number.", `value="0,15"`)
 	form.Set("rate.input_tokens", "$0.123456789")
 	form.Set("rate.cache_read_tokens", "0.0000625 per 1K")
 	form.Set("conditions", "- prompt_over: 100000\n  tier: 2")
@@ -194,7 +201,8 @@ func TestOperatorsOrderAddAndRemoveRoutes(t *testing.T) {
 	form["route"], form["weight"] = []string{second, first}, []string{"heavy", "1"}
 	form.Set("tied", first)
 	form.Set("step", "ask")
-	shows(t, p.send(formsPath+"routes"+managedQuery, form), http.StatusUnprocessableEntity, "Enter a whole number from 1 to 1000.", `value="heavy"`)
+	shows(t, p.send(formsPath+"routes"+managedQuery, form), http.StatusUnprocessableEntity, "Enter a whole number from 1 to 1000.",
+		`value="heavy"`)
 	form["weight"] = []string{"3", "1"}
 	p.confirmed(t, formsPath+"routes"+managedQuery, form, "weight")
 	m := k.model(managed)
@@ -205,9 +213,11 @@ func TestOperatorsOrderAddAndRemoveRoutes(t *testing.T) {
 
 	add := formsPath + "route" + managedQuery
 	form = url.Values{
-		"version": {versionOf(t, p.see(add))}, "provider": {"tessera"}, "model": {""}, "style": {"chat"}, "place": {"first"}, "weight": {"0"}, "step": {"ask"},
+		"version": {versionOf(t, p.see(add))}, "provider": {"tessera"}, "model": {""}, "style": {"chat"}, "place": {"first"},
+		"weight": {"0"}, "step": {"ask"},
 	}
-	shows(t, p.send(add, form), http.StatusUnprocessableEntity, "Enter the provider&#39;s name of the model.", "Enter a whole number from 1 to 1000.")
+	shows(t, p.send(add, form), http.StatusUnprocessableEntity, "Enter the provider&#39;s name of the model.",
+		"Enter a whole number from 1 to 1000.")
 	form.Set("model", "mosaic")
 	form.Set("weight", "1")
 	shows(t, p.send(add, form), http.StatusUnprocessableEntity, "style: provider tessera speaks [responses], not chat.")
@@ -244,7 +254,8 @@ func TestTheSecondOfTwoOperatorsKeepsWhatTheyTyped(t *testing.T) {
 	at := formsPath + "prices" + managedQuery
 	form := func(version, input string) url.Values {
 		return url.Values{
-			"version": {version}, "how": {"own"}, "when": {"now"}, "rate.input_tokens": {input}, "rate.output_tokens": {"0.6"}, "step": {"do"},
+			"version": {version}, "how": {"own"}, "when": {"now"}, "rate.input_tokens": {input}, "rate.output_tokens": {"0.6"},
+			"step":             {"do"},
 			"current_password": {password},
 		}
 	}
@@ -253,7 +264,8 @@ func TestTheSecondOfTwoOperatorsKeepsWhatTheyTyped(t *testing.T) {
 		t.Fatalf("bob: %d", a.status)
 	}
 	told := ann.send(at, form(first, "0.19"))
-	shows(t, told, http.StatusConflict, "Another operator changed the catalog", "bob@example.com", "rates.input_tokens", "0.17 per 1M", `name="rate.input_tokens" value="0.19"`)
+	shows(t, told, http.StatusConflict, "Another operator changed the catalog", "bob@example.com", "rates.input_tokens", "0.17 per 1M",
+		`name="rate.input_tokens" value="0.19"`)
 	if strings.Contains(told.body, password) {
 		t.Error("the page has the password")
 	}
@@ -267,9 +279,11 @@ func TestTheSecondOfTwoOperatorsKeepsWhatTheyTyped(t *testing.T) {
 		t.Errorf("in force is %s", got)
 	}
 	retire := formsPath + "retire" + managedQuery
-	shows(t, ann.send(retire, url.Values{"version": {first}, "when": {"now"}, "step": {"do"}, "current_password": {password}}), http.StatusConflict, "Another operator changed")
+	shows(t, ann.send(retire, url.Values{"version": {first}, "when": {"now"}, "step": {"do"}, "current_password": {password}}),
+		http.StatusConflict, "Another operator changed")
 	remove := "/console/operator/providers/quillon/delete"
-	shows(t, ann.send(remove, url.Values{"version": {first}, "step": {"do"}, "current_password": {password}}), http.StatusConflict, "Another operator changed", "Delete Quillon?")
+	shows(t, ann.send(remove, url.Values{"version": {first}, "step": {"do"}, "current_password": {password}}), http.StatusConflict,
+		"Another operator changed", "Delete Quillon?")
 	if f := k.inForce(); !slices.ContainsFunc(f.Providers, func(v catalog.FileProvider) bool { return v.ID == "quillon" }) {
 		t.Error("the provider was deleted although the operator had to be told")
 	}
@@ -301,7 +315,8 @@ func TestOperatorsChangeReplaceAndDeleteAProvider(t *testing.T) {
 	shows(t, p.see("/console/operator/providers/none"), http.StatusNotFound)
 	shows(t, p.see(at), http.StatusOK, "Quillon", "${UMG_SIMULATOR_KEY}", "quillon/folio-large", "In use")
 	form := url.Values{
-		"version": {versionOf(t, p.see(at + "/edit"))}, "name": {"Quillon EU"}, "base_url": {"ftp://quillon"}, "concurrency": {"x"}, "spend_daily": {"$12.5"},
+		"version": {versionOf(t, p.see(at+"/edit"))}, "name": {"Quillon EU"}, "base_url": {"ftp://quillon"}, "concurrency": {"x"},
+		"spend_daily":   {"$12.5"},
 		"spend_monthly": {"much"}, "step": {"ask"},
 	}
 	shows(t, p.send(at+"/edit", form), http.StatusUnprocessableEntity, "Enter a whole number.", "Enter an amount in dollars")
@@ -320,7 +335,8 @@ func TestOperatorsChangeReplaceAndDeleteAProvider(t *testing.T) {
 	}
 
 	const secret = "sk-recognisable-0123456789-Qz8w"
-	key := url.Values{"version": {versionOf(t, p.see(at + "/credential"))}, "how": {"pasted"}, "part.key": {secret}, "current_password": {"a wrong one, sadly"}}
+	key := url.Values{"version": {versionOf(t, p.see(at+"/credential"))}, "how": {"pasted"}, "part.key": {secret},
+		"current_password": {"a wrong one, sadly"}}
 	shows(t, p.send(at+"/credential", key), http.StatusUnprocessableEntity, "That is not your password.")
 	key.Set("current_password", password)
 	key.Set("part.key", " ")
@@ -335,12 +351,13 @@ func TestOperatorsChangeReplaceAndDeleteAProvider(t *testing.T) {
 		t.Error("the page shows the credential")
 	}
 	reference := url.Values{
-		"version": {versionOf(t, p.see(at + "/credential"))}, "how": {"reference"}, "reference": {secret}, "current_password": {password},
+		"version": {versionOf(t, p.see(at+"/credential"))}, "how": {"reference"}, "reference": {secret}, "current_password": {password},
 	}
 	shows(t, p.send(at+"/credential", reference), http.StatusUnprocessableEntity, "must be a reference like ${NAME}")
 
 	asked := p.see(at + "/delete")
-	shows(t, asked, http.StatusOK, "Delete Quillon EU?", "The credential sealed:quillon stays stored.", "quillon/folio-large is served by its other providers alone.")
+	shows(t, asked, http.StatusOK, "Delete Quillon EU?", "The credential sealed:quillon stays stored.",
+		"quillon/folio-large is served by its other providers alone.")
 	p.confirmed(t, at+"/delete", url.Values{"version": {versionOf(t, asked)}})
 	shows(t, p.see(at), http.StatusNotFound)
 	if m := k.model("quillon/folio-large"); len(m.Routes) != 1 {
@@ -383,7 +400,8 @@ func TestAPresetThatAnUpgradeChangedIsShownUntilItIsConfirmed(t *testing.T) {
 	k := withOperators(t)
 	p := k.operator("ann@example.com")
 	f := k.inForce()
-	f.Providers = append(f.Providers, catalog.FileProvider{ID: "claude", Preset: "anthropic", Credential: "${ANTHROPIC_API_KEY}", Disabled: true})
+	f.Providers = append(f.Providers, catalog.FileProvider{ID: "claude", Preset: "anthropic", Credential: "${ANTHROPIC_API_KEY}",
+		Disabled: true})
 	if err := catalog.Apply(t.Context(), k.db, f); err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +413,8 @@ func TestAPresetThatAnUpgradeChangedIsShownUntilItIsConfirmed(t *testing.T) {
 		t.Error("a preset that is the same is said to have changed")
 	}
 	if _, err := k.db.ExecContext(t.Context(), `
-		update provider_presets set settings = jsonb_set(settings, '{base}', '"https://old.example"') where provider_id = 'claude'`); err != nil {
+		update provider_presets set settings = jsonb_set(settings, '{base}',
+			'"https://old.example"') where provider_id = 'claude'`); err != nil {
 		t.Fatal(err)
 	}
 	shows(t, p.see(at), http.StatusOK, changed, "preset.base", "https://old.example", "Confirm the new settings")
@@ -410,8 +429,9 @@ func TestAPresetThatAnUpgradeChangedIsShownUntilItIsConfirmed(t *testing.T) {
 	if a := p.see(at); strings.Contains(a.body, changed) {
 		t.Error("the preset was confirmed, and the page still asks")
 	}
-	p.confirmed(t, at+"/on", url.Values{"version": {versionOf(t, p.see(at + "/on"))}}, "disabled")
-	if i := slices.IndexFunc(k.inForce().Providers, func(v catalog.FileProvider) bool { return v.ID == "claude" }); k.inForce().Providers[i].Disabled {
+	p.confirmed(t, at+"/on", url.Values{"version": {versionOf(t, p.see(at+"/on"))}}, "disabled")
+	if i := slices.IndexFunc(k.inForce().Providers,
+		func(v catalog.FileProvider) bool { return v.ID == "claude" }); k.inForce().Providers[i].Disabled {
 		t.Error("the provider is still off")
 	}
 }

@@ -71,7 +71,8 @@ const (
 )
 
 var pricesHow = []ui.Option{
-	{Value: PricesByMarkup, Label: "Cost and markup", Text: "The cost of the first route, with a percentage on it. Prices follow when the cost changes."},
+	{Value: PricesByMarkup, Label: "Cost and markup",
+		Text: "The cost of the first route, with a percentage on it. Prices follow when the cost changes."},
 	{Value: PricesOwn, Label: "Own prices", Text: "Prices that you set, whatever the providers charge."},
 }
 
@@ -82,7 +83,7 @@ var pricesWhen = []ui.Option{
 
 func (f PriceForm) action() string { return ModelFormPath("prices", f.ID) }
 
-// unset is how many of the meters without a price have an error or a value.
+// opensMore reports whether a meter that has no price yet has a value or an error.
 func (f PriceForm) opensMore() bool {
 	for _, m := range f.More {
 		if m.Value != "" || f.Error("rate."+m.Meter) != "" {
@@ -93,7 +94,8 @@ func (f PriceForm) opensMore() bool {
 }
 
 // conditionsExample shows how conditions are written.
-const conditionsExample = "- prompt_over: 200000\n  rates:\n    input_tokens: 6 per 1M\n    output_tokens: 22.5 per 1M\n- service_tier: flex\n  times: 0.5"
+const conditionsExample = "- prompt_over: 200000\n  rates:\n    input_tokens: 6 per 1M\n    output_tokens: 22.5 per 1M\n" +
+	"- service_tier: flex\n  times: 0.5"
 
 const sizesExample = "1280x720:\n  seconds: 0.1 per 1\n1920x1080:\n  seconds: 0.3 per 1"
 

@@ -73,7 +73,8 @@ type ManagedQuery struct {
 var managedStates = []ui.Option{
 	{Value: "", Label: "All"}, {Value: string(ManagedOffered), Label: "Offered"}, {Value: string(ManagedHidden), Label: "Hidden"},
 	{Value: string(ManagedPaused), Label: "Paused"}, {Value: string(ManagedUnserved), Label: "Not served"},
-	{Value: "private", Label: "Some accounts"}, {Value: "announced", Label: "Price change announced"}, {Value: "uncosted", Label: "Cost unknown"},
+	{Value: "private", Label: "Some accounts"}, {Value: "announced", Label: "Price change announced"}, {Value: "uncosted",
+		Label: "Cost unknown"},
 }
 
 // ParseManagedQuery reads an address; what cannot be meant is left out.

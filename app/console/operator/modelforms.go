@@ -85,7 +85,8 @@ func (c *Console) changeModel(p *page.Page) error {
 	e.note, e.said = "Changed the model "+m.ID+".", "Changed "+m.Name+". All servers know within a second."
 	e.field = isField(
 		"name", "description", "notice", "aliases", "accounts", "limits.requests_per_minute", "limits.tokens_per_minute",
-		"limits.requests_per_day", "limits.concurrency", "limits.jobs_per_day", "limits.jobs_running", "context_tokens", "max_output_tokens",
+		"limits.requests_per_day", "limits.concurrency", "limits.jobs_per_day", "limits.jobs_running", "context_tokens",
+		"max_output_tokens",
 	)
 	next, errFields := c.readModel(p, *m)
 	e.change = func(f catalog.File) (catalog.File, error) {
@@ -97,10 +98,12 @@ func (c *Console) changeModel(p *page.Page) error {
 	e.form = func(status int, f operatorpages.CatalogForm) error {
 		v := operatorpages.ModelForm{
 			Shell: c.Shell(p), CatalogForm: f, ID: m.ID, Model: m.Name, Name: p.FormValue("name"), Description: p.FormValue("description"),
-			Notice: p.FormValue("notice"), Visibility: p.FormValue("visibility"), Accounts: p.FormValue("accounts"), Aliases: p.FormValue("aliases"),
-			IsText: m.Kind == catalog.KindText, ContextTokens: p.FormValue("context_tokens"), OutputMax: p.FormValue("max_output_tokens"),
+			Notice: p.FormValue("notice"), Visibility: p.FormValue("visibility"), Accounts: p.FormValue("accounts"),
+			Aliases: p.FormValue("aliases"),
+			IsText:  m.Kind == catalog.KindText, ContextTokens: p.FormValue("context_tokens"), OutputMax: p.FormValue("max_output_tokens"),
 			RequestsPerMinute: p.FormValue("requests_per_minute"), TokensPerMinute: p.FormValue("tokens_per_minute"),
-			RequestsPerDay: p.FormValue("requests_per_day"), Concurrency: p.FormValue("concurrency"), JobsPerDay: p.FormValue("jobs_per_day"),
+			RequestsPerDay: p.FormValue("requests_per_day"), Concurrency: p.FormValue("concurrency"),
+			JobsPerDay:  p.FormValue("jobs_per_day"),
 			JobsRunning: p.FormValue("jobs_running"),
 		}
 		v.Path = views.OperatorModelsPath
@@ -125,14 +128,16 @@ func (c *Console) readModel(p *page.Page, m catalog.FileModel) (catalog.FileMode
 		r.errors["visibility"] = "Choose who may call the model."
 	}
 	if m.Kind == catalog.KindText {
-		m.ContextTokens, m.MaxOutputTokens = r.number("context_tokens", "context_tokens"), r.number("max_output_tokens", "max_output_tokens")
+		m.ContextTokens, m.MaxOutputTokens = r.number("context_tokens", "context_tokens"), r.number("max_output_tokens",
+			"max_output_tokens")
 		m.Limits.RequestsPerMinute = r.number("requests_per_minute", "limits.requests_per_minute")
 		m.Limits.TokensPerMinute = r.number("tokens_per_minute", "limits.tokens_per_minute")
 		m.Limits.RequestsPerDay = r.number("requests_per_day", "limits.requests_per_day")
 		m.Limits.Concurrency = r.number("concurrency", "limits.concurrency")
 		return m.WithDefaults(), r.err()
 	}
-	m.Limits.JobsPerDay, m.Limits.JobsRunning = r.number("jobs_per_day", "limits.jobs_per_day"), r.number("jobs_running", "limits.jobs_running")
+	m.Limits.JobsPerDay, m.Limits.JobsRunning = r.number("jobs_per_day", "limits.jobs_per_day"), r.number("jobs_running",
+		"limits.jobs_running")
 	return m, r.err()
 }
 
@@ -177,7 +182,8 @@ func (c *Console) askRetire(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	v := operatorpages.RetireForm{CatalogForm: operatorpages.CatalogForm{Version: version}, When: operatorpages.RetireOn, Successor: m.Successor}
+	v := operatorpages.RetireForm{CatalogForm: operatorpages.CatalogForm{Version: version}, When: operatorpages.RetireOn,
+		Successor: m.Successor}
 	if !m.Shutdown.IsZero() {
 		v.Day = dayText(m.Shutdown)
 	}

@@ -115,7 +115,8 @@ func routeOrder(m *catalog.FileModel, routes []operatorpages.ManagedRoute) []cha
 		}
 		for j := range m.Routes {
 			if r := &m.Routes[j]; routeKey(r) == routes[i].Key {
-				list = append(list, change.RouteOrder{Provider: r.Provider, Model: r.Model, Style: r.Style, Order: order, Weight: routes[i].Weight})
+				list = append(list, change.RouteOrder{Provider: r.Provider, Model: r.Model, Style: r.Style, Order: order,
+					Weight: routes[i].Weight})
 			}
 		}
 	}
@@ -225,7 +226,8 @@ func (c *Console) changeRoute(p *page.Page) error {
 	e.note, e.said = "Added a route to "+m.ID+".", "Added the route."
 	e.ask.Action = operatorpages.ModelFormPath("route", m.ID)
 	if old != nil {
-		e.ask.Title, e.ask.Verb, e.note, e.said = "Change the route?", "Change the route", "Changed a route of "+m.ID+".", "Changed the route."
+		e.ask.Title, e.ask.Verb, e.note, e.said = "Change the route?", "Change the route", "Changed a route of "+m.ID+".",
+			"Changed the route."
 		e.ask.Action = operatorpages.RoutePath("route", m.ID, key)
 	}
 	route, errFields := c.readRoute(p, &f, m, old)
@@ -340,7 +342,8 @@ func (c *Console) removeRoute(p *page.Page) error {
 		case i < 0 || len(next.Models[i].Routes) > 0:
 			return nil
 		case m.Markup > 0:
-			return []string{"It is the last route: customers see the model as coming, and calls of it fail.", "Its prices came from the cost of this route, so it has none then."}
+			return []string{"It is the last route: customers see the model as coming, and calls of it fail.",
+				"Its prices came from the cost of this route, so it has none then."}
 		}
 		return []string{"It is the last route: customers see the model as coming, and calls of it fail. Its prices stay."}
 	}

@@ -224,8 +224,9 @@ func (c *Console) managedModel(p *page.Page) error {
 		return err
 	}
 	v := operatorpages.ManagedDetail{
-		Shell: c.Shell(p), ManagedModel: c.managedRow(&f, m), Version: version, Description: m.Description, Notice: m.Notice, Aliases: m.Aliases,
-		Routes: c.viewRoutes(&f, m), Facts: modelFacts(m), Limits: limitFacts(&m.Limits),
+		Shell: c.Shell(p), ManagedModel: c.managedRow(&f, m), Version: version, Description: m.Description, Notice: m.Notice,
+		Aliases: m.Aliases,
+		Routes:  c.viewRoutes(&f, m), Facts: modelFacts(m), Limits: limitFacts(&m.Limits),
 	}
 	for _, id := range m.Accounts {
 		v.Visible = append(v.Visible, operatorpages.AccountName{ID: id, Name: c.accountName(p, id)})
