@@ -256,7 +256,7 @@ type sheet struct {
 // sheets are loaded after the one that all pages share.
 var sheets = []sheet{
 	{name: "money.css", begins: []string{BillingPath, UsagePath, RequestsPath},
-		hidden: []string{MetricsPath, OperatorAccountsPath, TrialsPath, MarginPath}},
+		hidden: []string{MetricsPath, OperatorAccountsPath, TrialsPath, MarginPath, ProvidersPath, OperatorModelsPath}},
 	{name: "account.css", begins: []string{SettingsPath, "/console/keys", "/console/assets", LimitsPath}, hidden: []string{OperatorPath}},
 	{name: "models.css", begins: []string{"/console/models", ComparePath}},
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},

@@ -53,6 +53,8 @@ type Options struct {
 	Addresses *ratelimit.Addresses
 	// Secure gives cookies of preferences the Secure attribute.
 	Secure bool
+	// Simulated says that the server began with simulated providers, as a demo does.
+	Simulated bool
 	// OperatorsNeedNoCode lets operators without a second step of signing in reach their pages. It is for demos.
 	OperatorsNeedNoCode bool
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/console/playground"
 	"umg/app/llm"
@@ -55,7 +56,7 @@ type start struct {
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. Figures that cannot be read
 // are missing from the page.
 func (c *Console) renderOverview(p *page.Page, status int, s start) error {
-	o := homepages.Overview{Shell: c.Shell(p), Payable: c.payable()}
+	o := homepages.Overview{Shell: c.Shell(p), Payable: c.payable(), Providers: c.providerHint(p)}
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
@@ -74,6 +75,21 @@ func (c *Console) renderOverview(p *page.Page, status int, s start) error {
 	}
 	o.Path = page.ConsolePath // also when a form of the page was sent to another path
 	return c.Render(p, status, homepages.OverviewPage(o))
+}
+
+// providerHint is why the reader should add a provider. It is empty for readers who are not operators.
+func (c *Console) providerHint(p *page.Page) homepages.ProviderHint {
+	s := c.o.Catalog.Snapshot()
+	isReal := func(one *catalog.Provider) bool { return one.Wires != nil }
+	switch {
+	case !p.User.Operator:
+		return homepages.NoProviderHint
+	case !slices.ContainsFunc(s.Models(), func(m *catalog.Model) bool { return m.Available }):
+		return homepages.NoModels
+	case c.o.Simulated && !slices.ContainsFunc(s.Providers(), isReal):
+		return homepages.OnlySimulated
+	}
+	return homepages.NoProviderHint
 }
 
 // showsStart reports whether the first steps are shown: until the reader hides them, or until the account has made enough calls.

@@ -132,19 +132,6 @@ func (s *Service) Claim(ctx context.Context, c Claim, from app.Origin) (account.
 	return user, err
 }
 
-// CheckCode returns an *app.Error unless the code is valid. It counts as an attempt.
-func (s *Service) CheckCode(ctx context.Context, code string, from app.Origin) error {
-	if err := s.o.Accounts.AdmitClaim(ctx, from.IP); err != nil {
-		return err
-	}
-	valid, err := postgres.Get[bool](ctx, s.o.DB, `select exists (select from setup_codes where hash = $1 and expires_at > $2)`,
-		hashOf(code), s.o.Now().UTC())
-	if err == nil && !valid {
-		return errWrongCode()
-	}
-	return postgres.StoreError("setup: check code", err)
-}
-
 // take uses a code. The gateway is claimed once, however many replicas are asked at the same time.
 func (s *Service) take(ctx context.Context, tx *sqlx.Tx, code string) error {
 	if _, err := tx.ExecContext(ctx, `select pg_advisory_xact_lock($1)`, claimsLock); err != nil {
@@ -158,7 +145,8 @@ func (s *Service) take(ctx context.Context, tx *sqlx.Tx, code string) error {
 	if claimed {
 		return app.Errorf(app.Conflict, "setup_done", "This gateway has an operator already. Sign in instead.")
 	}
-	valid, err := postgres.Changed(tx.ExecContext(ctx, `delete from setup_codes where hash = $1 and expires_at > $2`, hashOf(code), s.o.Now().UTC()))
+	valid, err := postgres.Changed(tx.ExecContext(ctx, `delete from setup_codes where hash = $1 and expires_at > $2`,
+		hashOf(code), s.o.Now().UTC()))
 	if err != nil {
 		return err
 	}

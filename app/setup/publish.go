@@ -91,7 +91,9 @@ type Published struct{ Providers, Models int }
 
 // Publish adds providers with their models to the catalog, at their costs times a markup. A provider that the catalog has is left alone,
 // with its models. A model of several providers gets a route to each, in the order of the offers.
-func (s *Service) Publish(ctx context.Context, by catalog.HistoryAction, offers []Offer, markup catalog.Factor) (done Published, err error) {
+func (s *Service) Publish(
+	ctx context.Context, by catalog.HistoryAction, offers []Offer, markup catalog.Factor,
+) (done Published, err error) {
 	by.BelowCost = true // A further provider of a model may cost more than the first one, whose cost makes the price.
 	_, err = catalog.Edit(ctx, s.o.DB, by, 0, func(file catalog.File) (catalog.File, error) {
 		done = Published{}

@@ -106,8 +106,9 @@ func (g *gatewayServer) newConsole() *console.Console {
 			Credentials: s.credentials, Spend: s.spend, TestCalls: check.NewStore(db), DB: db,
 			References: s.references, ProviderClient: s.providers, Tests: s.tests,
 		},
-		Setup: s.setup, Outbox: outbox, Now: time.Now, BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
-		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,
+		Setup: s.setup, Outbox: outbox, Now: time.Now,
+		BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
+		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode, Simulated: g.cfg.demo.seeded,
 	})
 }
 

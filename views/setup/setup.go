@@ -103,7 +103,9 @@ func stateOf(step, shown int) ui.StepState {
 	return ui.StepNext
 }
 
-func stepOf(shown int) string { return "Step " + strconv.Itoa(shown) + " of " + strconv.Itoa(len(steps)) }
+func stepOf(shown int) string {
+	return "Step " + strconv.Itoa(shown) + " of " + strconv.Itoa(len(steps))
+}
 
 // words says how many models an offer publishes, and from where they are.
 func (o Offer) words() string {

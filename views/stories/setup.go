@@ -28,7 +28,7 @@ func setup() []Story {
 			PasswordError: "The password needs at least 10 characters. A few words in a row are fine.",
 		}),
 		accountStory("setup-account-throttled", "Step 1, too many attempts", 429, setuppages.Account{Wait: 2 * time.Minute}),
-		accountStory("setup-account-done", "Step 1, claimed by another person meanwhile", 422, setuppages.Account{
+		accountStory("setup-account-done", "Step 1, another person has claimed the gateway", 422, setuppages.Account{
 			Code: "ABCD-EFGH-IJKL-MNOP", Email: long, FormError: "This gateway has an operator already. Sign in instead.",
 		}),
 		keysStory("setup-keys", "Step 2, keys are set", 200, setuppages.Keys{Found: foundKeys()}),

@@ -69,8 +69,8 @@ func All() []Story {
 	var all []Story
 	for _, group := range [][]Story{
 		entry(), overview(), recipes(), limits(), models(), playground(), videos(), assets(), assetPlays(), keys(), roles(), webhooks(),
-		prompts(), billing(), usage(), signIn(), setup(), profile(), security(), people(), auditPages(), operatorPages(), outbox(), shell(), docs(),
-		trouble(), parts(),
+		prompts(), billing(), usage(), signIn(), setup(), profile(), security(), people(), auditPages(), operatorPages(), outbox(),
+		shell(), docs(), trouble(), parts(),
 	} {
 		all = append(all, group...)
 	}

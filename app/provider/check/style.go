@@ -16,7 +16,7 @@ import (
 
 // style makes the steps of a style. It returns whether the provider has accepted the credential by now.
 func (r *run) style(ctx context.Context, t *target, isProven bool) bool {
-	if r.problem != "" {
+	if r.problem != "" || ctx.Err() != nil {
 		return isProven
 	}
 	call := r.step(StepCall, t.style)
@@ -42,8 +42,8 @@ func (r *run) style(ctx context.Context, t *target, isProven bool) bool {
 		r.skip(t, "This was not tried because the call has failed.", StepStream, StepTools, StepUsage)
 		return isProven
 	}
-	isProven = r.prove(true)
 	if whole != nil {
+		isProven = r.prove(true)
 		usages = append(usages, *whole)
 	}
 	if streamed, _ := r.test(ctx, t, r.step(StepStream, t.style), question{stream: true}); streamed != nil {
@@ -83,7 +83,7 @@ func (r *run) skip(t *target, why string, names ...string) {
 
 // test makes a test call, and ends its step. It returns the answer, if there was one, and the fault for which the step has failed.
 func (r *run) test(ctx context.Context, t *target, s *Step, q question) (*llm.Response, *provider.Fault) {
-	if ctx.Err() != nil || r.problem != "" {
+	if isOver := ctx.Err() != nil || r.problem != ""; isOver {
 		return nil, nil
 	}
 	r.begin(s)
