@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"umg/app/llm"
 )
 
 // TestProvidersSpeakStylesThatClientsDoNot has routes in the styles that only providers speak. A model has them neither among its own
@@ -26,5 +28,29 @@ func TestProvidersSpeakStylesThatClientsDoNot(t *testing.T) {
 	}
 	if !slices.ContainsFunc(all, isRefused) {
 		t.Errorf("%v", all)
+	}
+}
+
+// TestRoutesOfAllStylesAreStored applies a model with a route of each style that providers speak.
+func TestRoutesOfAllStylesAreStored(t *testing.T) {
+	t.Parallel()
+	b := setup(t, lookup)
+	f := parse(t, smallFile)
+	m := &f.Models[0]
+	at := m.Routes[0]
+	m.Routes = nil
+	for i, style := range llm.RouteStyles() {
+		r := at
+		r.Style, r.Order = style, i+1
+		m.Routes = append(m.Routes, r)
+	}
+	for i := range f.Providers {
+		f.Providers[i].Styles = nil
+	}
+	if err := ApplyAs(t.Context(), b.db, f, HistoryAction{BelowCost: true}); err != nil {
+		t.Fatal(err)
+	}
+	if stored, err := Export(t.Context(), b.db); err != nil || len(stored.Models[0].Routes) != len(llm.RouteStyles()) {
+		t.Errorf("%v, %v", stored.Models[0].Routes, err)
 	}
 }

@@ -81,14 +81,7 @@ func TestOperatorsSeeSpendAgainstItsCaps(t *testing.T) {
 func credentialSources(t *testing.T, db *sqlx.DB, models *catalog.Catalog) (*credentialstore.Store, *providerspend.Tracker) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	store := credentialstore.New(db, credentialstore.Options{
-		Now: time.Now, Log: log, Key: [32]byte{7}, CheckValue: func(_ catalog.Auth, value catalog.Secret) error {
-			if strings.HasPrefix(value.Reveal(), "wrong") {
-				return errors.New("it is wrong")
-			}
-			return nil
-		},
-	})
+	store := credentialsIn(db)
 	if _, err := db.ExecContext(t.Context(), `insert into provider_spend (day, provider, credential, replica_id, spent_nanos)
 		values ($1, 'meridian', '', 'one', 12500000000)`, time.Now().UTC().Format(time.DateOnly)); err != nil {
 		t.Fatal(err)
@@ -100,4 +93,19 @@ func credentialSources(t *testing.T, db *sqlx.DB, models *catalog.Catalog) (*cre
 		t.Fatal(err)
 	}
 	return store, tracker
+}
+
+// credentialsIn are the sealed credentials of a database.
+func credentialsIn(db *sqlx.DB) *credentialstore.Store {
+	return credentialstore.New(db, credentialstore.Options{
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), Key: [32]byte{7}, CheckValue: checkCredentialValue,
+	})
+}
+
+// checkCredentialValue refuses values that begin with wrong.
+func checkCredentialValue(_ catalog.Auth, value catalog.Secret) error {
+	if strings.HasPrefix(value.Reveal(), "wrong") {
+		return errors.New("it is wrong")
+	}
+	return nil
 }

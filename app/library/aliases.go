@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// aliasForm is what aliases look like, as ids of models do.
-var aliasForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}(/[a-z0-9][a-z0-9._-]{0,62})?(:[a-z0-9][a-z0-9-]{0,30})?$`)
+// aliasForm is what the catalog takes as an alias, without capitals.
+var aliasForm = regexp.MustCompile(`^[a-z0-9@][a-z0-9@._:+-]*(/[a-z0-9@][a-z0-9@._:+-]*)*$`)
 
 // setAliases gives each offer the provider's spellings, and those of the maker of the model, as far as they mean no other model.
 func (l *Library) setAliases() {

@@ -93,7 +93,11 @@ func (b *builder) addFacts() {
 		isThere := slices.ContainsFunc(b.drafts, func(d draft) bool { return d.offer.Preset == f.Preset && d.offer.Model == f.Model })
 		if !isThere {
 			o := Offer{Preset: f.Preset, Model: f.Model, Style: family.Style}
-			b.drafts = append(b.drafts, draft{family: family, model: m, offer: o, price: f.Model})
+			d := draft{family: family, model: m, offer: o, price: f.Model}
+			if f.Cost != nil {
+				d.offer.Cost, d.price = clone(f.Cost), ""
+			}
+			b.drafts = append(b.drafts, d)
 		}
 	}
 }
@@ -137,6 +141,9 @@ func (b *builder) addLibrary(l *Library, except map[string]bool) {
 			family, _ := modelfamily.Find(o.Preset, o.Model)
 			copied := *m
 			copied.Offers = nil
+			if o.Cost != nil {
+				o.Cost = clone(o.Cost)
+			}
 			copied.ContextTokens, copied.MaxOutputTokens = o.limits(m)
 			b.drafts = append(b.drafts, draft{family: family, model: copied, offer: o, price: o.Model})
 		}
@@ -170,7 +177,7 @@ func (b *builder) applyPrices(prices []pricesProvider, day string) error {
 			continue
 		}
 		at := slices.IndexFunc(prices, func(p pricesProvider) bool { return p.ID != "" && p.ID == b.facts.Presets[rank].Prices })
-		if at < 0 {
+		if at < 0 || d.price == "" {
 			continue
 		}
 		name := strings.ToLower(d.price)
@@ -206,36 +213,36 @@ func sameBase(a, b *catalog.FileCost) bool {
 	return a.Rates[meterInput].PerUnit() == b.Rates[meterInput].PerUnit() && a.Rates[meterOutput].PerUnit() == b.Rates[meterOutput].PerUnit()
 }
 
-// complete adds the prices of meters that a cost does not have, and the conditions when it has none.
+// complete adds the prices of meters that a cost does not have. It adds other conditions too, but those on the size of the prompt only
+// to a cost that has none.
 func complete(cost, from *catalog.FileCost) {
-	for name, price := range from.Rates {
-		if _, ok := cost.Rates[name]; !ok {
-			cost.Rates[name] = price
-		}
-	}
-	if len(cost.Conditions) == 0 {
-		cost.Conditions = from.Conditions
-		return
-	}
-	for i := range cost.Conditions {
-		c := &cost.Conditions[i]
-		at := slices.IndexFunc(from.Conditions, func(o catalog.FileCondition) bool { return c.PromptOver > 0 && o.PromptOver == c.PromptOver })
-		for name, price := range priceOf(from.Conditions, at) {
-			if _, ok := c.Rates[name]; !ok {
-				c.Rates[name] = price
-			}
+	addMissing(cost.Rates, from.Rates)
+	own := slices.Clone(cost.Conditions)
+	isTier := func(c catalog.FileCondition) bool { return c.PromptOver > 0 }
+	for _, c := range from.Conditions {
+		at := slices.IndexFunc(own, func(o catalog.FileCondition) bool { return isTier(c) && o.PromptOver == c.PromptOver })
+		isThere := slices.ContainsFunc(own, func(o catalog.FileCondition) bool { return conditionText(&o) == conditionText(&c) })
+		switch {
+		case isThere:
+		case at >= 0:
+			addMissing(own[at].Rates, c.Rates)
+		case !isTier(c) || !slices.ContainsFunc(own, isTier):
+			cost.Conditions = append(cost.Conditions, c)
 		}
 	}
 }
 
-func priceOf(conditions []catalog.FileCondition, at int) catalog.Rates {
-	if at < 0 {
-		return nil
+// addMissing adds the prices of meters that have none.
+func addMissing(rates, from catalog.Rates) {
+	for name, price := range from {
+		if _, ok := rates[name]; !ok {
+			rates[name] = price
+		}
 	}
-	return conditions[at].Rates
 }
 
-// restOf is the fees of a cost, which are no multiples of the prices of tokens.
+// restOf is the part of a cost that stays right when the prices of tokens change: fees, and conditions that multiply prices, such as those
+// of hours.
 func restOf(cost *catalog.FileCost) *catalog.FileCost {
 	rest := &catalog.FileCost{Rates: catalog.Rates{}}
 	for name, price := range cost.Rates {
@@ -243,7 +250,19 @@ func restOf(cost *catalog.FileCost) *catalog.FileCost {
 			rest.Rates[name] = price
 		}
 	}
+	for _, c := range cost.Conditions {
+		if c.PromptOver == 0 && len(c.Rates) == 0 {
+			rest.Conditions = append(rest.Conditions, c)
+		}
+	}
 	return rest
+}
+
+// withoutTiers is a cost without the conditions on the size of the prompt.
+func withoutTiers(cost *catalog.FileCost) *catalog.FileCost {
+	out := clone(cost)
+	out.Conditions = slices.DeleteFunc(out.Conditions, func(c catalog.FileCondition) bool { return c.PromptOver > 0 })
+	return out
 }
 
 // library merges the drafts. The previous library completes costs whose base has not changed.
@@ -371,7 +390,7 @@ func costText(c *catalog.FileCost) string {
 	if c == nil {
 		return ""
 	}
-	text, err := json.Marshal(c)
+	text, err := json.Marshal(any(c))
 	if err != nil {
 		panic("library: cost: " + err.Error()) // A cost has only numbers and texts.
 	}
@@ -392,7 +411,8 @@ func (b *builder) keep(previous *Library) {
 		case d.offer.Cost == nil:
 			d.offer.Cost = clone(old.Cost)
 		case sameBase(d.offer.Cost, old.Cost):
-			complete(d.offer.Cost, clone(old.Cost))
+			// Files tell the sizes of prompts that have other prices, so a file without them says that there are none any more.
+			complete(d.offer.Cost, withoutTiers(old.Cost))
 		default:
 			complete(d.offer.Cost, restOf(old.Cost))
 		}

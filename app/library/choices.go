@@ -45,7 +45,7 @@ func (l *Library) Choices(presetID string, listed []modellist.Model) []Choice {
 	seen := map[string]int{}
 	for _, entry := range listed {
 		c, ok := index.choice(entry)
-		if !ok {
+		if !ok || c.ProviderModel != entry.ID && hasOnlyOtherProfiles(listed, entry.ID, c.ProviderModel) {
 			continue
 		}
 		if at, twice := seen[c.ID]; twice {
@@ -67,6 +67,35 @@ func (l *Library) Choices(presetID string, listed []modellist.Model) []Choice {
 		return strings.Compare(a.ID, b.ID)
 	})
 	return all
+}
+
+// hasOnlyOtherProfiles reports whether a list has profiles of Bedrock for a model, but not the one for its calls. The model is then called
+// by the other profiles alone, which are choices of their own.
+func hasOnlyOtherProfiles(listed []modellist.Model, model, profile string) bool {
+	others := false
+	for i := range listed {
+		if listed[i].ID == profile {
+			return false
+		}
+		others = others || strings.HasSuffix(listed[i].ID, "."+model)
+	}
+	return others
+}
+
+// ChoicesFor is Choices for a provider, with the costs that depend on its fields, such as the location.
+func (l *Library) ChoicesFor(p catalog.FileProvider, listed []modellist.Model) ([]Choice, error) {
+	all := l.Choices(p.Preset, listed)
+	for i := range all {
+		cost, err := costAt(&p, all[i].ID, all[i].Offer.Cost)
+		if err != nil {
+			return nil, err
+		}
+		if cost != all[i].Offer.Cost {
+			o := *all[i].Offer
+			o.Cost, all[i].Offer = cost, &o
+		}
+	}
+	return all, nil
 }
 
 func choiceOf(m *Model, o *Offer) Choice {

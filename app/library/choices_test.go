@@ -109,6 +109,17 @@ func TestBedrockIsCalledByTheProfileOfAllRegions(t *testing.T) {
 	}
 }
 
+func TestAProfileThatIsNotListedIsNotCalled(t *testing.T) {
+	t.Parallel()
+	all := library.Embedded().Choices("bedrock", []modellist.Model{
+		{ID: "anthropic.claude-sonnet-4-5-20250929-v1:0"}, {ID: "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"},
+	})
+	if len(all) != 1 || all[0].ID != "anthropic/claude-sonnet-4-5:eu" ||
+		all[0].ProviderModel != "eu.anthropic.claude-sonnet-4-5-20250929-v1:0" {
+		t.Errorf("%+v", all)
+	}
+}
+
 func TestAModelKnownElsewhereIsOfferedWithoutAPrice(t *testing.T) {
 	t.Parallel()
 	all := library.Embedded().Choices("openrouter", []modellist.Model{{ID: "anthropic/claude-opus-4.8", ContextTokens: 1_000_000}})

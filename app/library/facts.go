@@ -23,6 +23,7 @@ type facts struct {
 	Sources    []Source     `yaml:"sources"`
 	Presets    []factPreset `yaml:"presets"`
 	Models     []factModel  `yaml:"models"`
+	Surcharges []surcharge  `yaml:"surcharges"`
 	Rules      []factRule   `yaml:"rules"`
 }
 
@@ -45,7 +46,19 @@ type factModel struct {
 	MaxOutputTokens int64        `yaml:"max_output_tokens"`
 	Input           []string     `yaml:"input"`
 	Efforts         []string     `yaml:"efforts"`
-	Source          string       `yaml:"source"`
+	// Cost may be absent when a rule has it.
+	Cost   *catalog.FileCost `yaml:"cost"`
+	Source string            `yaml:"source"`
+}
+
+// surcharge multiplies the cost of some models at providers whose field has none of some values.
+type surcharge struct {
+	Preset string         `yaml:"preset"`
+	Models *regexpPattern `yaml:"models"`
+	Field  string         `yaml:"field"`
+	Except []string       `yaml:"except"`
+	Times  catalog.Factor `yaml:"times"`
+	Source string         `yaml:"source"`
 }
 
 // factRule changes the offers of some models at some presets.
@@ -97,16 +110,6 @@ var loadFacts = sync.OnceValues(func() (*facts, error) {
 	}
 	return f, nil
 })
-
-// presets returns the presets whose provider has an id in a file of models.
-func (f *facts) ofModels(provider string) (presets []string) {
-	for _, p := range f.Presets {
-		if p.Models == provider {
-			presets = append(presets, p.Preset)
-		}
-	}
-	return presets
-}
 
 // rank is the place of a preset in the order in which presets say what a model can do.
 func (f *facts) rank(preset string) int {

@@ -16,9 +16,9 @@ const announcedAhead = 15 * 24 * time.Hour
 // library get a new one, because any other cost is the operator's own. A price that a markup makes and that would rise stays until
 // announcedAhead after now, and the rise is announced. A price that only falls does so at once.
 func Follow(f catalog.File, old, next *Library, now time.Time) (catalog.File, []string, error) {
-	presets := map[string]string{}
+	providers := map[string]*catalog.FileProvider{}
 	for i := range f.Providers {
-		presets[f.Providers[i].ID] = f.Providers[i].Preset
+		providers[f.Providers[i].ID] = &f.Providers[i]
 	}
 	before, after := old.costs(), next.costs()
 	f.Models = slices.Clone(f.Models)
@@ -30,9 +30,19 @@ func Follow(f catalog.File, old, next *Library, now time.Time) (catalog.File, []
 		changed := false
 		for j := range priced.Routes {
 			r := &priced.Routes[j]
-			key := offerKey{presets[r.Provider], r.Model}
-			was, is := before[key], after[key]
-			if r.Cost == nil || was == nil || is == nil || !sameCost(r.Cost, was) || sameCost(was, is) {
+			p := providers[r.Provider]
+			if p == nil || r.Cost == nil {
+				continue
+			}
+			was, err := before.at(p, r.Model)
+			if err != nil {
+				return f, nil, err
+			}
+			is, err := after.at(p, r.Model)
+			if err != nil {
+				return f, nil, err
+			}
+			if was == nil || is == nil || !sameCost(r.Cost, was) || sameCost(was, is) {
 				continue
 			}
 			for _, c := range costChanges(was, is) {
@@ -65,13 +75,28 @@ func orNone(text string) string {
 // offerKey is a name of a model in calls to the providers of a preset.
 type offerKey struct{ preset, model string }
 
+// offerCosts are the known costs of offers, with the ids of their models.
+type offerCosts map[offerKey]struct {
+	id   string
+	cost *catalog.FileCost
+}
+
+// at is the cost of a model at a provider; nil when it is not known.
+func (c offerCosts) at(p *catalog.FileProvider, model string) (*catalog.FileCost, error) {
+	o := c[offerKey{p.Preset, model}]
+	return costAt(p, o.id, o.cost)
+}
+
 // costs are the known costs of all offers.
-func (l *Library) costs() map[offerKey]*catalog.FileCost {
-	all := map[offerKey]*catalog.FileCost{}
+func (l *Library) costs() offerCosts {
+	all := offerCosts{}
 	for i := range l.Models {
 		for j := range l.Models[i].Offers {
 			if o := &l.Models[i].Offers[j]; o.Cost != nil {
-				all[offerKey{o.Preset, o.Model}] = o.Cost
+				all[offerKey{o.Preset, o.Model}] = struct {
+					id   string
+					cost *catalog.FileCost
+				}{l.Models[i].ID, o.Cost}
 			}
 		}
 	}

@@ -32,11 +32,11 @@ type Library struct {
 
 // Source is data from which a library was made.
 type Source struct {
-	Name    string `json:"name"`
-	URL     string `json:"url"`
-	License string `json:"license"`
+	Name    string `json:"name" yaml:"name"`
+	URL     string `json:"url" yaml:"url"`
+	License string `json:"license" yaml:"license"`
 	// Version is a commit or a day.
-	Version string `json:"version"`
+	Version string `json:"version" yaml:"version"`
 }
 
 // Model is a model by its public id.
@@ -129,7 +129,7 @@ func (l *Library) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("library: %w", err)
 	}
 	for i := range l.Models {
-		if err := e.Encode(&l.Models[i]); err != nil {
+		if err := e.Encode(any(&l.Models[i])); err != nil {
 			return nil, fmt.Errorf("library: %s: %w", l.Models[i].ID, err)
 		}
 	}
@@ -150,7 +150,7 @@ func Decode(text []byte) (*Library, error) {
 	l := &Library{Date: h.Date, Sources: h.Sources}
 	for {
 		var m Model
-		switch err := d.Decode(&m); {
+		switch err := d.Decode(any(&m)); {
 		case err == io.EOF:
 			return l, nil
 		case err != nil:

@@ -151,7 +151,7 @@ type draft struct {
 	family modelfamily.Family
 	model  Model
 	offer  Offer
-	// price is the name by which files of prices know the offer.
+	// price is the name by which files of prices know the offer; empty when they do not count.
 	price string
 }
 

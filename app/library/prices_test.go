@@ -30,7 +30,7 @@ func TestPricesAreThoseOfThePages(t *testing.T) {
 			"cache_write_1h_tokens": "6 per 1M", "web_searches": "10 per 1K",
 		}},
 		{"anthropic", "anthropic/claude-sonnet-5", map[string]string{
-			"input_tokens": "3 per 1M", "output_tokens": "15 per 1M", "cache_write_1h_tokens": "6 per 1M",
+			"input_tokens": "2 per 1M", "output_tokens": "10 per 1M", "cache_write_1h_tokens": "4 per 1M",
 		}},
 		{"bedrock", "anthropic/claude-sonnet-4-5", map[string]string{
 			"input_tokens": "3 per 1M", "cache_write_1h_tokens": "6 per 1M",
@@ -42,7 +42,11 @@ func TestPricesAreThoseOfThePages(t *testing.T) {
 			"input_tokens": "5.5 per 1M", "output_tokens": "27.5 per 1M",
 		}},
 		{"bedrock", "anthropic/claude-opus-4-1:us", map[string]string{"input_tokens": "15 per 1M"}},
-		{"vertex", "anthropic/claude-sonnet-5", map[string]string{"input_tokens": "3 per 1M"}},
+		{"vertex", "anthropic/claude-sonnet-5", map[string]string{"input_tokens": "2 per 1M"}},
+		{"anthropic", "anthropic/claude-opus-5-5", map[string]string{"cache_read_tokens": "0.2 per 1M", "cache_write_1h_tokens": "8 per 1M"}},
+		{"anthropic", "anthropic/claude-sonnet-5-5", map[string]string{"input_tokens": "2 per 1M", "cache_read_tokens": "0.1 per 1M"}},
+		{"anthropic", "anthropic/claude-fable-5-1", map[string]string{"cache_read_tokens": "0.25 per 1M", "cache_write_1h_tokens": "20 per 1M"}},
+		{"openai", "openai/gpt-6.2-sol", map[string]string{"cache_read_tokens": "0.1 per 1M", "output_tokens": "10 per 1M"}},
 		{"deepseek", "deepseek/deepseek-flash", map[string]string{
 			"input_tokens": "0.15 per 1M", "cache_read_tokens": "0.003 per 1M", "output_tokens": "0.6 per 1M",
 		}},
@@ -91,6 +95,25 @@ func TestPricesHaveTiersHoursAndPlaces(t *testing.T) {
 	for _, c := range cost(t, "vertex", "anthropic/claude-sonnet-4-6").Conditions {
 		if c.PromptOver == 200_000 && c.Rates["cache_write_1h_tokens"].String() != "12 per 1M" {
 			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestACostDependsOnTheLocationOfTheProvider(t *testing.T) {
+	t.Parallel()
+	for location, want := range map[string]string{
+		"global": "3 per 1M", "us-east5": "3.3 per 1M", "eu": "3.3 per 1M", "${PLACE}": "3.3 per 1M",
+	} {
+		p := catalog.FileProvider{ID: "v", Preset: "vertex", With: map[string]string{"location": location}}
+		all, err := library.Embedded().ChoicesFor(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := find(t, all, "anthropic/claude-sonnet-4-5").Offer.Cost.Rates["input_tokens"].String(); got != want {
+			t.Errorf("%s: %s, want %s", location, got, want)
+		}
+		if got := find(t, all, "google/gemini-2.5-pro").Offer.Cost.Rates["input_tokens"].String(); got != "1.25 per 1M" {
+			t.Errorf("%s: Gemini costs %s", location, got)
 		}
 	}
 }

@@ -21,6 +21,21 @@ func (b *builder) applyRules() {
 	}
 }
 
+// costAt is what a provider charges for an offer. A field whose value is not known counts as one with the surcharge.
+func costAt(p *catalog.FileProvider, modelID string, cost *catalog.FileCost) (*catalog.FileCost, error) {
+	known, err := loadFacts()
+	if err != nil || cost == nil {
+		return cost, err
+	}
+	for i := range known.Surcharges {
+		s := &known.Surcharges[i]
+		if s.Preset == p.Preset && s.Models.MatchString(modelID) && !slices.Contains(s.Except, p.With[s.Field]) {
+			cost = times(cost, s.Times)
+		}
+	}
+	return cost, nil
+}
+
 func (r *factRule) holds(d *draft) bool {
 	return slices.Contains(r.Presets, d.offer.Preset) && r.Models.MatchString(d.model.ID) &&
 		(r.Input == "" || slices.Contains(d.model.Input, r.Input))

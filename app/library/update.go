@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"umg/app/catalog"
@@ -64,8 +65,8 @@ func (b *builder) addFile(current *Library, file []byte) (source string, err err
 			if err := b.addProviders(providers); err != nil {
 				return "", err
 			}
-			b.addFacts()
 			b.addLibrary(current, updated)
+			b.addFacts()
 			return sourceModels, nil
 		}
 	}
@@ -242,13 +243,43 @@ func costChanges(old, next *catalog.FileCost) (all []Change) {
 	return all
 }
 
+// conditionsText is conditions in words. Equal conditions have equal words.
 func conditionsText(conditions []catalog.FileCondition) string {
-	if len(conditions) == 0 {
-		return ""
+	all := make([]string, len(conditions))
+	for i := range conditions {
+		all[i] = conditionWords(&conditions[i])
 	}
-	text, err := json.Marshal(conditions)
-	if err != nil {
-		panic("library: conditions: " + err.Error()) // They have only numbers and texts.
+	return strings.Join(all, "; ")
+}
+
+// conditionWords says for which calls a condition is, and what they cost.
+func conditionWords(c *catalog.FileCondition) string {
+	var calls, costs []string
+	for _, member := range []struct{ name, value string }{
+		{"service tier", c.ServiceTier}, {"region", c.Region}, {"speed", c.Speed}, {"size", c.Size}, {"quality", c.Quality},
+		{"", strings.Join(c.Days, ",")},
+	} {
+		if member.value != "" {
+			calls = append(calls, strings.TrimSpace(member.name+" "+member.value))
+		}
 	}
-	return string(text)
+	if c.PromptOver > 0 {
+		calls = append(calls, fmt.Sprintf("prompts over %d tokens", c.PromptOver))
+	}
+	if c.EachOver > 0 {
+		calls = append(calls, fmt.Sprintf("each over %d", c.EachOver))
+	}
+	for _, h := range c.Hours {
+		calls = append(calls, h.String())
+	}
+	for _, day := range c.Except {
+		calls = append(calls, "except "+dayText(day))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Rates)) {
+		costs = append(costs, name+" $"+c.Rates[name].String())
+	}
+	if c.Times > 0 {
+		costs = append(costs, strings.TrimSpace(strings.Join(c.Meters, ",")+" ×"+c.Times.String()))
+	}
+	return strings.Join(calls, " ") + ": " + strings.Join(costs, ", ")
 }

@@ -126,6 +126,56 @@ func TestUpdateTakesAListOfPrices(t *testing.T) {
 	}
 }
 
+func TestChangesOfConditionsAreSaidInWords(t *testing.T) {
+	t.Parallel()
+	_, changes, err := library.Update(library.Embedded(), apiFile(t, func(p map[string]map[string]any) {
+		p["google"]["gemini-2.5-pro"].(map[string]any)["cost"].(map[string]any)["tiers"] = []any{
+			map[string]any{"tier": map[string]any{"size": 300_000}, "input": 3, "output": 20},
+		}
+	}, "google"), "2026-12-05")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(lines(changes), "\n")
+	if !strings.Contains(all, "prompts over 300000 tokens: input_audio_tokens $3 per 1M, input_tokens $3 per 1M, output_tokens $20 per 1M") {
+		t.Error(all)
+	}
+}
+
+func TestAPriceThatChangesKeepsItsHoursAndLosesItsTiers(t *testing.T) {
+	t.Parallel()
+	next, _, err := library.Update(library.Embedded(), apiFile(t, func(p map[string]map[string]any) {
+		setCost(p["deepseek"], "deepseek-v4-pro", "input", 0.7)
+		delete(p["google"]["gemini-2.5-pro"].(map[string]any)["cost"].(map[string]any), "tiers")
+	}, "deepseek", "google"), "2026-12-05")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pro := find(t, next.Choices("deepseek", nil), "deepseek/deepseek-v4-pro").Offer.Cost
+	if pro.Rates["input_tokens"].String() != "0.7 per 1M" || len(pro.Conditions) != 1 || len(pro.Conditions[0].Hours) != 2 {
+		t.Errorf("%+v", pro)
+	}
+	if c := find(t, next.Choices("gemini", nil), "google/gemini-2.5-pro").Offer.Cost; len(c.Conditions) > 0 {
+		t.Errorf("the file has no tiers any more: %+v", c.Conditions)
+	}
+}
+
+func TestUpdateLeavesTheLibraryThatItStartsFrom(t *testing.T) {
+	t.Parallel()
+	before, err := library.Embedded().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prices := `[{"id":"anthropic","models":[{"id":"x","match":{"contains":"claude"},
+		"prices":{"input_mtok":5,"output_mtok":25,"requests_kcount":1}}]}]`
+	if _, changes, err := library.Update(library.Embedded(), []byte(prices), "2026-12-05"); err != nil || len(changes) == 0 {
+		t.Fatal(changes, err)
+	}
+	if after, err := library.Embedded().Encode(); err != nil || string(after) != string(before) {
+		t.Error("the library has changed")
+	}
+}
+
 func TestABadFileIsRefused(t *testing.T) {
 	t.Parallel()
 	const model = `{"anthropic":{"models":{"claude-x":{"limit":{"context":1000},"cost":%s}}}}`

@@ -69,6 +69,10 @@ func TestAddressesAreThoseOfTheProviders(t *testing.T) {
 					}
 				}
 			}
+			for i := range s.Lists {
+				l := &s.Lists[i]
+				fmt.Fprintf(&b, "  list GET %s%s %s[].%s %v\n", l.Wire.Base, l.Path, l.List, l.ID, l.Wire.Headers)
+			}
 		}
 	}
 	golden(t, "testdata/addresses.txt", b.String())

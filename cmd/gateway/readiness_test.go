@@ -47,6 +47,8 @@ var readinessOf = map[string]string{
 	"billing/lease.errTooManyTakes: service_unavailable": "- one account's calls took its credit from each other",
 	"billing/lease: postgres.StoreError":                 "no lease is valid",
 	"billing/lease.Apply: app.ErrStore":                  "a record is not applied for too long",
+	"app/provider/check.Start: shutting_down":            "- tests of operators, and the process ends",
+	"app/provider/check: postgres.StoreError":            "- what tests of operators cost; the test itself goes on",
 	"app/provider/credentialstore: postgres.StoreError":  "- pages and commands of operators; the catalog keeps its values",
 	"app/provider/spend: postgres.StoreError":            "- the last sums stay in force, see no lease is valid",
 	"app/postgres.StoreError: app.ErrStore":              "no lease is valid",

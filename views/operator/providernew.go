@@ -53,7 +53,7 @@ type NewProvider struct {
 	Name, NameError                  string
 	Fields                           []PresetField // Fields are those that are no secrets.
 	Secrets                          []PresetField // Secrets are empty for a provider without a credential.
-	Source                           string          // Source is CredentialPasted or CredentialReference.
+	Source                           string        // Source is CredentialPasted or CredentialReference.
 	Reference, ReferenceError        string
 	SecretError                      string
 	Stored, Ending                   string // Stored is the name of the sealed credential of an earlier attempt, and Ending its visible end.

@@ -149,7 +149,8 @@ func (t ProviderTest) summary() string {
 	if t.State == TestRunning {
 		return "Each step has a minute. You can leave this page: the test goes on."
 	}
-	text := format.CountOf(int64(t.Calls), "test call", "test calls") + " for " + format.Dollars(t.Cost) + ", in " + format.Duration(t.Took) + "."
+	calls := format.CountOf(int64(t.Calls), "test call", "test calls")
+	text := calls + " for " + format.Dollars(t.Cost) + ", in " + format.Duration(t.Took) + "."
 	if t.Listed > 0 {
 		text += " The provider lists " + format.CountOf(int64(t.Listed), "model", "models") + "."
 	}

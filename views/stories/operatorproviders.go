@@ -34,8 +34,10 @@ func exampleProviders(s views.Shell) operatorpages.ProviderList {
 	week := func(calls int64, revenue, cost app.Amount) operatorpages.MarginLine {
 		return operatorpages.MarginLine{Calls: calls, Revenue: revenue, PricedRevenue: revenue, Cost: cost}
 	}
+	//nolint:gosec // references, not secrets
 	return operatorpages.ProviderList{Shell: s, Providers: []operatorpages.ProviderRow{
-		{ID: "anthropic", Name: "Anthropic", Preset: "Anthropic", State: operatorpages.ProviderInUse, Credential: "…x7Qd", Credentials: 2, Models: 6,
+		{ID: "anthropic", Name: "Anthropic", Preset: "Anthropic", State: operatorpages.ProviderInUse, Credential: "…x7Qd", Credentials: 2,
+			Models:    6,
 			HourCalls: 1_204, Week: week(98_201, 1_204_500_000_000, 1_095_000_000_000)},
 		{ID: "bedrock-eu", Name: "Bedrock in Frankfurt", Preset: "Amazon Bedrock", State: operatorpages.ProviderPaused, Why: "Quota until Monday",
 			Credential: "${AWS_ACCESS_KEY_ID}:${AWS_SECRET_ACCESS_KEY}", Credentials: 1, Models: 4, Week: week(512, 9_300_000_000, 10_100_000_000)},
@@ -43,7 +45,8 @@ func exampleProviders(s views.Shell) operatorpages.ProviderList {
 			Credential: "${BOREAL_KEY}", Credentials: 1, Models: 2},
 		{ID: "local", Name: "The machine in the cellar", Preset: "Another server", State: operatorpages.ProviderIdle},
 		{ID: "openai", Name: "OpenAI", Preset: "OpenAI", State: operatorpages.ProviderDraft, Credential: "…9KdB", Credentials: 1},
-		{ID: "meridian", Name: "Meridian", State: operatorpages.ProviderInUse, Credential: "file:/run/secrets/meridian", Credentials: 1, Models: 11,
+		{ID: "meridian", Name: "Meridian", State: operatorpages.ProviderInUse, Credential: "file:/run/secrets/meridian", Credentials: 1,
+			Models:    11,
 			HourCalls: 9, Week: operatorpages.MarginLine{Calls: 44, Unpriced: 44, Revenue: 12_000_000}},
 	}}
 }

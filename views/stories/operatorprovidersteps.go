@@ -45,7 +45,9 @@ func providerFormPages() []Story {
 			f.Preset.ID, f.Preset.Name = "vertex", "Google Vertex AI"
 			f.ID, f.Choice.Options = "vertex", []ui.Option{{Value: "account", Label: "Account"}, {Value: "machine", Label: "Machine"}}
 			f.Choice.Value = "account"
-			f.Secrets = []operatorpages.PresetField{{ID: "account", Label: "JSON of a service account or an authorized user", Required: true, Lines: true}}
+			f.Secrets = []operatorpages.PresetField{
+				{ID: "account", Label: "JSON of a service account or an authorized user", Required: true, Lines: true},
+			}
 		}),
 		form("operator-provider-new-machine", "Add a provider, without a credential", func(f *operatorpages.NewProvider) {
 			bedrockForm(f)
@@ -75,9 +77,11 @@ func examplePresets(s views.Shell) operatorpages.ProviderPresets {
 		{ID: "anthropic", Name: "Anthropic", Priced: 14, Providers: 1},
 		{ID: "azure", Name: "Azure OpenAI", Priced: 41},
 		{ID: "bedrock", Name: "Amazon Bedrock", Priced: 96,
-			Note: "Claude is called in the messages style, models of the mantle endpoint in the chat and responses styles, and all others by converse."},
+			Note: "Claude is called in the messages style, models of the mantle endpoint in the chat and responses styles, " +
+				"and all others by converse."},
 		{ID: "custom", Name: "Another server", Note: "Any server that speaks one of the four styles, such as vLLM or Ollama."},
-		{ID: "gemini", Name: "Google Gemini", Priced: 12}, {ID: "openai", Name: "OpenAI", Priced: 52}, {ID: "openrouter", Name: "OpenRouter", Priced: 301},
+		{ID: "gemini", Name: "Google Gemini", Priced: 12}, {ID: "openai", Name: "OpenAI", Priced: 52},
+		{ID: "openrouter", Name: "OpenRouter", Priced: 301},
 	}
 	return operatorpages.ProviderPresets{Shell: s, List: list, All: len(list)}
 }
@@ -114,9 +118,9 @@ func providerTestPages() []Story {
 			for i := range t.Steps {
 				switch {
 				case i == 4:
-					t.Steps[i] = operatorpages.TestStep{Name: t.Steps[i].Name, Style: t.Steps[i].Style, Model: t.Steps[i].Model, State: operatorpages.StepRunning}
+					t.Steps[i] = pendingStep(t.Steps[i], operatorpages.StepRunning)
 				case i > 4:
-					t.Steps[i] = operatorpages.TestStep{Name: t.Steps[i].Name, Style: t.Steps[i].Style, Model: t.Steps[i].Model, State: operatorpages.StepWaiting}
+					t.Steps[i] = pendingStep(t.Steps[i], operatorpages.StepWaiting)
 				}
 			}
 		}),
@@ -173,10 +177,18 @@ func exampleTest(s views.Shell) operatorpages.ProviderTest {
 		steps[i].Input, steps[i].Output, steps[i].Cost = 14, 8, cost(54_000)
 	}
 	return operatorpages.ProviderTest{
-		Shell: s, Provider: exampleAnthropic, State: operatorpages.TestPassed, Steps: steps, Started: at(5 * time.Second), Took: 3_120 * time.Millisecond,
+		Shell: s, Provider: exampleAnthropic, State: operatorpages.TestPassed, Steps: steps, Started: at(5 * time.Second),
+		Took:  3_120 * time.Millisecond,
 		Calls: 3, Cost: 162_000, Listed: 11,
-		Models: []operatorpages.TestModel{{Style: "messages", Label: "Model for Messages", Model: model, Suggestions: []string{model, "claude-sonnet-4-5"}}},
+		Models: []operatorpages.TestModel{
+			{Style: "messages", Label: "Model for Messages", Model: model, Suggestions: []string{model, "claude-sonnet-4-5"}},
+		},
 	}
+}
+
+// pendingStep is a step that has no outcome.
+func pendingStep(s operatorpages.TestStep, state string) operatorpages.TestStep {
+	return operatorpages.TestStep{Name: s.Name, Style: s.Style, Model: s.Model, State: state}
 }
 
 func wrongCredential(t *operatorpages.ProviderTest) {
@@ -186,13 +198,14 @@ func wrongCredential(t *operatorpages.ProviderTest) {
 		ProviderWords: "invalid x-api-key", Advice: "Paste the credential again: the provider does not know it.",
 	}
 	for i := 2; i < len(t.Steps); i++ {
-		t.Steps[i] = operatorpages.TestStep{Name: t.Steps[i].Name, Style: t.Steps[i].Style, Model: t.Steps[i].Model, State: operatorpages.StepSkipped}
+		t.Steps[i] = pendingStep(t.Steps[i], operatorpages.StepSkipped)
 	}
 }
 
 func providerModelPages() []Story {
 	models := func(name, title string, change func(*operatorpages.ProviderModels)) Story {
-		return operatorStory(name, title, views.ProviderPath("anthropic", "models"), view(operatorpages.ProviderModelsPage, exampleChoices, change))
+		return operatorStory(name, title, views.ProviderPath("anthropic", "models"),
+			view(operatorpages.ProviderModelsPage, exampleChoices, change))
 	}
 	return []Story{
 		models("operator-provider-models", "Choose models", func(*operatorpages.ProviderModels) {}),
@@ -237,8 +250,9 @@ func providerModelPages() []Story {
 func exampleChoices(s views.Shell) operatorpages.ProviderModels {
 	row := func(id, name, family string, in, out, priceIn, priceOut string) operatorpages.ChoiceRow {
 		return operatorpages.ChoiceRow{
-			ID: "anthropic/" + id, Name: name, ProviderModel: id, Family: family, FamilyID: strings.ToLower(strings.ReplaceAll(family, " ", "-")), Context: 200_000, Known: true, CostIn: in, CostOut: out,
-			PriceIn: priceIn, PriceOut: priceOut,
+			ID: "anthropic/" + id, Name: name, ProviderModel: id, Family: family,
+			FamilyID: strings.ToLower(strings.ReplaceAll(family, " ", "-")), Context: 200_000, Known: true,
+			CostIn: in, CostOut: out, PriceIn: priceIn, PriceOut: priceOut,
 		}
 	}
 	rows := []operatorpages.ChoiceRow{
@@ -256,25 +270,29 @@ func exampleChoices(s views.Shell) operatorpages.ProviderModels {
 	rows[1].Shutdown = "1 Feb 2027"
 	listed := at(4 * time.Minute)
 	return operatorpages.ProviderModels{
-		Shell: s, Provider: exampleAnthropic, Rows: rows, Matching: 7, All: 7, Selected: 2, Markup: "10%", ListedAt: &listed, LibraryDate: "2 Jul 2026",
-		Families: []ui.Option{{Label: "All"}, {Value: "claude-4", Label: "Claude 4 (4)"}, {Value: "claude-3", Label: "Claude 3 (2)"}},
+		Shell: s, Provider: exampleAnthropic, Rows: rows, Matching: 7, All: 7, Selected: 2, Markup: "10%", ListedAt: &listed,
+		LibraryDate: "2 Jul 2026",
+		Families:    []ui.Option{{Label: "All"}, {Value: "claude-4", Label: "Claude 4 (4)"}, {Value: "claude-3", Label: "Claude 3 (2)"}},
 	}
 }
 
 func providerPublishPages() []Story {
 	publish := func(name, title string, change func(*operatorpages.ProviderPublish)) Story {
-		return operatorStory(name, title, views.ProviderPath("anthropic", "publish"), view(operatorpages.ProviderPublishPage, examplePublish, change))
+		return operatorStory(name, title, views.ProviderPath("anthropic", "publish"),
+			view(operatorpages.ProviderPublishPage, examplePublish, change))
 	}
 	below := func(p *operatorpages.ProviderPublish) {
-		p.BelowCost = []string{"model anthropic/claude-haiku-4-5: output costs $5.00 per 1M tokens at anthropic, and its price is $4.50 per 1M tokens"}
+		p.BelowCost = []string{"model anthropic/claude-haiku-4-5: output costs $5.00 per 1M tokens at anthropic, " +
+			"and its price is $4.50 per 1M tokens"}
 	}
 	return []Story{
 		publish("operator-provider-publish", "Publish", func(*operatorpages.ProviderPublish) {}),
 		publish("operator-provider-publish-below", "Publish, below cost", below),
-		withStatus(publish("operator-provider-publish-below-error", "Publish, below cost without consent", func(p *operatorpages.ProviderPublish) {
-			below(p)
-			p.BelowError = "Confirm that you want prices below cost, or raise the markup."
-		}), http.StatusUnprocessableEntity),
+		withStatus(publish("operator-provider-publish-below-error", "Publish, below cost without consent",
+			func(p *operatorpages.ProviderPublish) {
+				below(p)
+				p.BelowError = "Confirm that you want prices below cost, or raise the markup."
+			}), http.StatusUnprocessableEntity),
 		withStatus(publish("operator-provider-publish-password", "Publish, wrong password", func(p *operatorpages.ProviderPublish) {
 			p.PasswordError = "The password is wrong."
 		}), http.StatusUnprocessableEntity),
@@ -285,7 +303,8 @@ func providerPublishPages() []Story {
 			p.New, p.More = nil, []string{"anthropic/claude-haiku-4-5", "anthropic/claude-sonnet-4-5"}
 		}),
 		publish("operator-provider-publish-problems", "Publish, not possible", func(p *operatorpages.ProviderPublish) {
-			p.Problems = []string{"models[3].rates: has no price for output_tokens", "models[7].aliases[0]: claude-haiku is the alias of another model"}
+			p.Problems = []string{"models[3].rates: has no price for output_tokens",
+				"models[7].aliases[0]: claude-haiku is the alias of another model"}
 		}),
 		publish("operator-provider-publish-empty", "Publish, nothing selected", func(p *operatorpages.ProviderPublish) {
 			*p = operatorpages.ProviderPublish{Shell: p.Shell, Provider: p.Provider, Empty: "No model is selected"}
@@ -305,8 +324,10 @@ func examplePublish(s views.Shell) operatorpages.ProviderPublish {
 	return operatorpages.ProviderPublish{
 		Shell: s, Provider: exampleAnthropic, Version: 41, Models: 2,
 		New: []operatorpages.PublishedModel{
-			{ID: "anthropic/claude-haiku-4-5", Name: "Claude Haiku 4.5", Prices: []string{"Input $1.20 per 1M tokens", "Output $6.00 per 1M tokens", "Cached input $0.12 per 1M tokens"}},
-			{ID: "anthropic/claude-sonnet-4-5", Name: "Claude Sonnet 4.5", Prices: []string{"Input $3.30 per 1M tokens", "Output $16.50 per 1M tokens",
+			{ID: "anthropic/claude-haiku-4-5", Name: "Claude Haiku 4.5", Prices: []string{"Input tokens: $1.2 per 1M",
+				"Output tokens: $6 per 1M", "Cache read tokens: $0.12 per 1M"}},
+			{ID: "anthropic/claude-sonnet-4-5", Name: "Claude Sonnet 4.5", Prices: []string{"Input tokens: $3.3 per 1M",
+				"Output tokens: $16.5 per 1M",
 				"Prompts over 200,000 tokens: $6.60 input, $24.75 output per 1M tokens"}},
 		},
 		Diff: []string{

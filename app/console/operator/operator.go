@@ -71,6 +71,7 @@ type Console struct {
 
 	o          Options
 	selections *selection.Store // selections is nil without a database.
+	choices    choiceCache
 }
 
 // New returns the pages of operators.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,10 @@ const (
 	markupMax   = 1000  // percent
 
 	markupWords = "Enter a markup such as 10% or 0%, at most 1000%."
-	priceWords  = "Enter dollars for a million tokens, such as 0.50."
+	// Writing to a cache costs this part more than other input, as providers of the messages style charge for it.
+	cacheWritePart = 4
+
+	priceWords = "Enter dollars for a million tokens, such as 0.50."
 )
 
 // offered are the models of one provider to choose from.
@@ -62,21 +66,7 @@ func (c *Console) offered(p *page.Page) (*offered, error) {
 			o.routed[m.ID] = true
 		}
 	}
-	slices.SortStableFunc(o.choices, func(a, b library.Choice) int {
-		return cmp.Or(compareTrue(a.Known, b.Known), strings.Compare(familyOf(&a), familyOf(&b)), strings.Compare(a.ID, b.ID))
-	})
 	return o, nil
-}
-
-// compareTrue orders true before false.
-func compareTrue(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // familyOf is the id of the family of a choice. Models that the library does not know have none.
@@ -87,16 +77,23 @@ func familyOf(choice *library.Choice) string {
 	return choice.Model.Family
 }
 
-// familyName is a family in words: its id with spaces, after its owner.
+// version is the space in the number of a version, such as 4 5.
+var version = regexp.MustCompile(`(\d) (\d)`)
+
+// acronymLetters is the length of words that are written in capital letters, such as GPT.
+const acronymLetters = 3
+
+// familyName is a family in words.
 func familyName(id string) string {
-	if id == "" {
-		return ""
-	}
 	words := strings.Fields(strings.NewReplacer("-", " ", "/", " ", "_", " ").Replace(id))
 	for i, word := range words {
-		words[i] = strings.ToUpper(word[:1]) + word[1:]
+		if len(word) == acronymLetters {
+			words[i] = strings.ToUpper(word)
+		} else {
+			words[i] = strings.ToUpper(word[:1]) + word[1:]
+		}
 	}
-	return strings.Join(words, " ")
+	return version.ReplaceAllString(strings.Join(words, " "), "$1.$2")
 }
 
 // picked returns what is written about a model, and whether it is selected.
@@ -127,14 +124,19 @@ func parseMarkup(text string) (catalog.Factor, bool) {
 	return one + factor, one+factor > 0
 }
 
-// ownRates are the prices that the operator has entered for a model without a known cost.
+// ownRates are the prices that the operator has entered for a model without a known cost. Cached input costs as much as other input.
 func ownRates(pick selection.Pick) (catalog.Rates, bool) {
 	in, okIn := parseMillion(pick.Input)
 	out, okOut := parseMillion(pick.Output)
 	if !okIn || !okOut {
 		return nil, false
 	}
-	return catalog.Rates{meter.InputTokens.String(): in, meter.OutputTokens.String(): out}, true
+	write := in
+	write.Amount += (in.Amount + cacheWritePart - 1) / cacheWritePart
+	return catalog.Rates{
+		meter.InputTokens.String(): in, meter.OutputTokens.String(): out, meter.CacheReadTokens.String(): in,
+		meter.CacheWriteTokens.String(): write,
+	}, true
 }
 
 func parseMillion(text string) (catalog.Price, bool) {
@@ -150,7 +152,8 @@ func parseMillion(text string) (catalog.Price, bool) {
 func (o *offered) row(choice *library.Choice) operatorpages.ChoiceRow {
 	pick, isSelected := o.picked(choice.ID)
 	r := operatorpages.ChoiceRow{
-		ID: choice.ID, Name: choice.Model.Name, ProviderModel: choice.ProviderModel, FamilyID: familyOf(choice), Context: choice.Offer.ContextTokens,
+		ID: choice.ID, Name: choice.Model.Name, ProviderModel: choice.ProviderModel, FamilyID: familyOf(choice),
+		Context:  choice.Offer.ContextTokens,
 		Selected: isSelected, Published: o.routed[choice.ID], Elsewhere: o.known[choice.ID] && !o.routed[choice.ID], Known: choice.Known,
 		Deprecated: choice.Model.Status == "deprecated", OwnMarkup: pick.Markup, SetIn: pick.Input, SetOut: pick.Output,
 	}
@@ -218,7 +221,8 @@ func (o *offered) isReady(choice *library.Choice) bool {
 // readQuery reads which models are shown.
 func readQuery(values url.Values) operatorpages.ChoiceQuery {
 	q := operatorpages.ChoiceQuery{Text: views.FilterText(values.Get("q")), Family: views.FilterText(values.Get("family"))}
-	if show := values.Get("show"); slices.Contains([]string{operatorpages.ShowSelected, operatorpages.ShowUnpriced, operatorpages.ShowNew}, show) {
+	shows := []string{operatorpages.ShowSelected, operatorpages.ShowUnpriced, operatorpages.ShowNew}
+	if show := values.Get("show"); slices.Contains(shows, show) {
 		q.Show = show
 	}
 	if n, err := strconv.Atoi(values.Get("page")); err == nil && n > 0 {
@@ -256,7 +260,7 @@ func (o *offered) matching(q operatorpages.ChoiceQuery) []*library.Choice {
 	return all
 }
 
-// view is the page of a query.
+// viewOffered is the page of a query.
 func (c *Console) viewOffered(p *page.Page, o *offered, q operatorpages.ChoiceQuery) operatorpages.ProviderModels {
 	v := operatorpages.ProviderModels{
 		Shell: c.Shell(p), Provider: aboutProvider(&o.provider, &o.file), All: len(o.choices), Markup: o.selected.Markup, Query: q,
@@ -366,7 +370,8 @@ func publishProblem(v *operatorpages.ProviderModels) string {
 	case v.MarkupError != "":
 		return v.MarkupError
 	case v.Unready > 0:
-		return "Give each selected model a valid markup or price first: " + format.CountOf(int64(v.Unready), "model has", "models have") + " none."
+		unready := format.CountOf(int64(v.Unready), "model has", "models have")
+		return "Give each selected model a valid markup or price first: " + unready + " none."
 	}
 	return ""
 }

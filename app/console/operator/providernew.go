@@ -248,29 +248,20 @@ func (c *Console) takeCredential(p *page.Page, f *providerForm, added *catalog.F
 	if len(f.Secrets) == 0 {
 		return nil
 	}
-	ctx := p.Request().Context()
-	sources, err := c.o.References(ctx)
+	sources, err := c.o.References(p.Request().Context())
 	if err != nil {
 		return err
 	}
 	if f.Source == operatorpages.CredentialReference {
-		added.Credential = values.Get("reference")
-		if added.Credential = strings.TrimSpace(added.Credential); added.Credential == "" && f.needsCredential() {
-			f.ReferenceError = "Enter a reference."
-		}
-		if added.Credential != "" {
-			f.ReferenceError = badReference(added, sources)
-		}
+		f.takeReference(added, strings.TrimSpace(values.Get("reference")), sources)
 		return nil
 	}
-	list, err := c.o.Credentials.List(ctx)
+	list, err := c.o.Credentials.List(p.Request().Context())
 	if err != nil {
 		return err
 	}
-	if name := values.Get("stored"); name != "" {
-		if i := slices.IndexFunc(list, func(one credentialstore.Credential) bool { return one.Name == name }); i >= 0 {
-			f.Stored, f.Ending = name, list[i].LastFour
-		}
+	if one := findCredentialIn(list, values.Get("stored")); one != nil {
+		f.Stored, f.Ending = one.Name, one.LastFour
 	}
 	value, isSent := f.secret(values)
 	switch {
@@ -283,18 +274,42 @@ func (c *Console) takeCredential(p *page.Page, f *providerForm, added *catalog.F
 		f.Pasted = isSent
 		return nil
 	}
-	if sources.CheckValue != nil {
-		if err := sources.CheckValue(added.Expanded().Auth, catalog.NewSecret(value)); err != nil {
-			f.SecretError, f.Pasted = "The credential cannot be used: "+err.Error()+".", true
-			return nil
-		}
+	if problem := unusable(added, value, sources); problem != "" {
+		f.SecretError, f.Pasted = problem, true
+		return nil
 	}
+	return c.sealCredential(p, f, added, value, list)
+}
+
+// takeReference sets the credential to a reference that this server can read.
+func (f *providerForm) takeReference(added *catalog.FileProvider, reference string, sources catalog.Sources) {
+	added.Credential = reference
+	switch {
+	case reference != "":
+		f.ReferenceError = badReference(added, sources)
+	case f.needsCredential():
+		f.ReferenceError = "Enter a reference."
+	}
+}
+
+// unusable is why a value cannot be the credential of a provider, as a sentence; empty when it can.
+func unusable(added *catalog.FileProvider, value string, sources catalog.Sources) string {
+	if sources.CheckValue == nil {
+		return ""
+	}
+	if err := sources.CheckValue(added.Expanded().Auth, catalog.NewSecret(value)); err != nil {
+		return "The credential cannot be used: " + err.Error() + "."
+	}
+	return ""
+}
+
+// sealCredential stores a pasted credential, and sets the credential of the provider to it.
+func (c *Console) sealCredential(
+	p *page.Page, f *providerForm, added *catalog.FileProvider, value string, list []credentialstore.Credential,
+) error {
 	name := freeCredential(f, list)
-	err = c.o.Credentials.Set(ctx, name, value, p.User.Email)
-	if refusal, ok := page.Refusal(err); ok || err != nil && app.KindOf(err) == app.Conflict {
-		if refusal == nil {
-			refusal = app.AsError(err)
-		}
+	err := c.o.Credentials.Set(p.Request().Context(), name, value, p.User.Email)
+	if refusal, ok := errors.AsType[*app.Error](err); ok && (refusal.Kind == app.Invalid || refusal.Kind == app.Conflict) {
 		f.SecretError, f.Pasted = refusal.Message, true
 		return nil
 	}
@@ -302,13 +317,22 @@ func (c *Console) takeCredential(p *page.Page, f *providerForm, added *catalog.F
 		return err
 	}
 	f.Stored, f.Ending, added.Credential = name, "", sealedPrefix+name
-	if list, err = c.o.Credentials.List(ctx); err == nil {
-		i := slices.IndexFunc(list, func(one credentialstore.Credential) bool { return one.Name == name })
-		if i >= 0 {
-			f.Ending = list[i].LastFour
-		}
+	if list, err = c.o.Credentials.List(p.Request().Context()); err != nil {
+		return err
 	}
-	return err
+	if one := findCredentialIn(list, name); one != nil {
+		f.Ending = one.LastFour
+	}
+	return nil
+}
+
+// findCredentialIn returns the credential with a name; nil when there is none.
+func findCredentialIn(list []credentialstore.Credential, name string) *credentialstore.Credential {
+	i := slices.IndexFunc(list, func(one credentialstore.Credential) bool { return one.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
 }
 
 // freeCredential names the sealed credential of a provider. One that an earlier attempt stored and that no provider uses is replaced.

@@ -118,31 +118,13 @@ func (o *offered) viewChanges(v *operatorpages.ProviderPublish, changes *change.
 			v.More = append(v.More, choice.ID)
 			continue
 		}
-		m := operatorpages.PublishedModel{ID: choice.ID, Name: choice.Model.Name, Prices: words[choice.ID]}
-		if len(m.Prices) == 0 {
-			m.Prices = o.priceWords(o.row(choice))
-		}
-		v.New = append(v.New, m)
+		v.New = append(v.New, operatorpages.PublishedModel{ID: choice.ID, Name: choice.Model.Name, Prices: words[choice.ID]})
 	}
 	for _, line := range changes.Prices {
 		if words[line.Model] == nil {
 			v.Prices = append(v.Prices, line.Text)
 		}
 	}
-}
-
-func (o *offered) priceWords(r operatorpages.ChoiceRow) []string {
-	in, out := r.PriceIn, r.PriceOut
-	if pick, _ := o.picked(r.ID); in == "" && out == "" {
-		if rates, ok := ownRates(pick); ok {
-			return []string{"Input " + million(rates, "input_tokens"), "Output " + million(rates, "output_tokens")}
-		}
-	}
-	return []string{"Input " + in + " per 1M tokens", "Output " + out + " per 1M tokens"}
-}
-
-func million(rates catalog.Rates, name string) string {
-	return format.Dollars(app.Amount(perMillion(rates[name]))) + " per 1M tokens"
 }
 
 // publish adds the selected models to the catalog and enables the provider, when the operator has confirmed it by password.
@@ -179,8 +161,8 @@ func (c *Console) publish(p *page.Page) error {
 	if err := c.selections.Clear(p.Request().Context(), o.provider.ID); err != nil {
 		return err
 	}
-	text := "Published " + format.CountOf(int64(v.Models), "model", "models") + " of " + v.Provider.Name + ". All servers use them within a second."
-	return c.Done(p, nil, text, views.ProvidersPath)
+	published := "Published " + format.CountOf(int64(v.Models), "model", "models") + " of " + v.Provider.Name
+	return c.Done(p, nil, published+". All servers use them within a second.", views.ProvidersPath)
 }
 
 // refusePublish shows the question again with why it was not done.

@@ -41,5 +41,5 @@ func run(sources, out string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(out, text, 0o644)
+	return os.WriteFile(out, text, 0o600)
 }

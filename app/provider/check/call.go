@@ -37,6 +37,8 @@ var errNoStream = errors.New("check: the answer is no stream")
 // question is a test call.
 type question struct {
 	stream, tool bool
+	// credential is the index of the credential.
+	credential int
 }
 
 // request is the call in the form of package llm.
@@ -83,7 +85,7 @@ func (r *run) ask(ctx context.Context, t *target, q question) (reply, error) {
 	defer payload.Release()
 	payload.Data = x.Request(payload.Data, dialect.Edit{Model: t.route.Model})
 	answer, f := r.o.Client.Send(ctx, provider.Attempt{
-		Route: t.route, Payload: payload, Header: headerOf(t.route), Stream: q.stream, Observe: r.observe,
+		Route: t.route, Credential: q.credential, Payload: payload, Header: headerOf(t.route), Stream: q.stream, Observe: r.observe,
 	})
 	if f != nil {
 		return reply{}, f

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"umg/app"
 	"umg/app/preset"
@@ -109,5 +110,41 @@ func TestADraftIsTested(t *testing.T) {
 	}
 	if i := slices.IndexFunc(r.Steps[1:], func(s check.Step) bool { return s.State != check.Skipped }); i >= 0 {
 		t.Errorf("a step was made without a credential:\n%s", states(r))
+	}
+}
+
+// TestEachCredentialIsTested tests providers with three credentials, of which the second is wrong.
+func TestEachCredentialIsTested(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"groq", "azure", "openrouter"} {
+		b := setup(t, 0)
+		b.secrets["WRONG"] = wrongKey
+		o := b.options(find(t, name))
+		o.File.Credentials = []string{"${WRONG}", o.File.Credential}
+		r := check.Run(t.Context(), o, nil)
+		all := steps(r)
+		if all["credential"].State != check.Passed || all["credential 2"].State != check.Failed || all["credential 3"].State != check.Passed {
+			t.Errorf("%s:\n%s", name, states(r))
+		}
+		if s := all["credential 2"]; !strings.HasPrefix(s.Advice, "Paste the credential") {
+			t.Errorf("%s: %+v", name, s)
+		}
+		assertHidden(t, name, r, wrongKey)
+	}
+}
+
+// TestAListOf10000ModelsIsTested tests a provider with many models, and follows how far the list is.
+func TestAListOf10000ModelsIsTested(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 0)
+	b.ListMore("anthropic", 10_000)
+	progress := 0
+	r := check.Run(t.Context(), b.options(find(t, "anthropic")), func(s check.Step) {
+		if s.Name == check.StepList && s.State == check.Running && strings.HasSuffix(s.Detail, "models so far.") {
+			progress++
+		}
+	})
+	if s := steps(r)["list"]; !r.Passed || len(r.Models) != 10_001 || s.Detail != "10001 models." || progress < 10 || s.Took > 20*time.Second {
+		t.Errorf("%d models, %d reports: %+v", len(r.Models), progress, s)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"umg/app"
@@ -31,6 +32,8 @@ type run struct {
 	// skew is how far the clock of this server is ahead of that of the provider, when dated is set.
 	skew  time.Duration
 	dated bool
+	// unreachable means that no connection could be made for a call.
+	unreachable bool
 }
 
 // target is the model with which a style is tested.
@@ -63,7 +66,11 @@ func newRun(o Options, report func(Step)) *run {
 	for i := range o.Models {
 		r.addTarget(&o.Models[i])
 	}
-	for _, name := range []string{StepCredential, StepList, StepClock} {
+	names := []string{StepCredential}
+	for i := range o.File.Credentials {
+		names = append(names, credentialStep(i+1))
+	}
+	for _, name := range append(names, StepList, StepClock) {
 		r.result.Steps = append(r.result.Steps, Step{Name: name, State: Waiting})
 	}
 	for _, t := range r.targets {
@@ -81,12 +88,64 @@ func (r *run) addTarget(m *catalog.FileModel) {
 		if route.Provider != r.o.File.ID || isTaken {
 			continue
 		}
-		file := *m
-		// Only what a call of the model at this provider needs is left.
-		file.ID, file.Routes = m.ID+"/"+string(route.Style), []catalog.FileRoute{route}
-		file.Fallbacks, file.LongerContext, file.Successor, file.Announced = nil, "", "", nil
-		file.Availability, file.Paused = catalog.Available, false
-		r.targets = append(r.targets, &target{style: route.Style, name: route.Model, file: file})
+		r.targets = append(r.targets, &target{style: route.Style, name: route.Model, file: calledModel(m, route)})
+	}
+}
+
+// calledModel is a model with no more than a call of it by the route needs.
+func calledModel(m *catalog.FileModel, route catalog.FileRoute) catalog.FileModel {
+	file := *m
+	file.ID, file.Routes = m.ID+"/"+string(route.Style), []catalog.FileRoute{route}
+	file.Fallbacks, file.LongerContext, file.Successor, file.Announced = nil, "", "", nil
+	file.Availability, file.Paused = catalog.Available, false
+	return file
+}
+
+// chooseListed replaces the models that the list of the provider lacks by alternatives that it has.
+func (r *run) chooseListed() {
+	listed := map[string]bool{}
+	for _, m := range r.result.Models {
+		listed[m.ID] = true
+	}
+	has := func(m *catalog.FileModel, name string) bool {
+		return listed[name] || slices.ContainsFunc(m.Aliases, func(alias string) bool { return listed[alias] })
+	}
+	for _, t := range r.targets {
+		if len(listed) == 0 || has(&t.file, t.name) {
+			continue
+		}
+		for i := range r.o.Alternatives {
+			m := &r.o.Alternatives[i]
+			at := slices.IndexFunc(m.Routes, func(route catalog.FileRoute) bool {
+				return route.Style == t.style && route.Provider == r.o.File.ID && has(m, route.Model)
+			})
+			if at >= 0 {
+				r.replaceModel(t, calledModel(m, m.Routes[at]))
+				break
+			}
+		}
+	}
+}
+
+// replaceModel lets the target call another model.
+func (r *run) replaceModel(t *target, m catalog.FileModel) {
+	snapshot, err := r.snapshot(catalog.File{Providers: []catalog.FileProvider{r.o.File}, Models: []catalog.FileModel{m}})
+	if err != nil {
+		return // The step of the first model says what is wrong.
+	}
+	t.name, t.file, t.problem, t.detail = m.Routes[0].Model, m, "", ""
+	t.use(snapshot)
+	for _, name := range styleSteps {
+		s := r.step(name, t.style)
+		s.Model = t.name
+		r.report(*s)
+	}
+}
+
+// use takes the model and the route of the target from a snapshot.
+func (t *target) use(s *catalog.Snapshot) {
+	if m, ok := s.Model(t.file.ID); ok && len(m.Routes) > 0 {
+		t.model, t.route = m, &m.Routes[0]
 	}
 }
 
@@ -99,6 +158,7 @@ func (r *run) run(ctx context.Context) Result {
 	r.prepare()
 	if r.problem == "" {
 		isProven := r.list(ctx)
+		r.chooseListed()
 		for _, t := range r.targets {
 			isProven = r.style(ctx, t, isProven)
 		}
@@ -107,6 +167,7 @@ func (r *run) run(ctx context.Context) Result {
 			r.end(s, Skipped)
 		}
 	}
+	r.furtherCredentials(ctx)
 	r.clock()
 	for i := range r.result.Steps {
 		if s := &r.result.Steps[i]; s.State == Waiting || s.State == Running {
@@ -209,9 +270,7 @@ func (r *run) prepare() {
 		return
 	}
 	for _, t := range r.targets {
-		if m, ok := snapshot.Model(t.file.ID); ok && len(m.Routes) > 0 {
-			t.model, t.route = m, &m.Routes[0]
-		}
+		t.use(snapshot)
 	}
 }
 
@@ -289,6 +348,44 @@ func (r *run) refused(f *provider.Fault) {
 		return
 	}
 	r.problem = AdviceOn(f, "").Problem
+}
+
+// credentialStep is the name of the step of a further credential.
+func credentialStep(index int) string { return StepCredential + " " + strconv.Itoa(index+1) }
+
+// furtherCredentials proves each credential after the first with the list, or with a call where no list does.
+func (r *run) furtherCredentials(ctx context.Context) {
+	i := slices.IndexFunc(r.targets, func(t *target) bool { return t.route != nil })
+	for index := range r.o.File.Credentials {
+		s := r.step(credentialStep(index+1), "")
+		if r.provider == nil || r.unreachable || ctx.Err() != nil {
+			return
+		}
+		hasProof := len(r.provider.Lists) > 0 && !r.provider.Lists[0].Open
+		r.begin(s)
+		var err error
+		switch {
+		case hasProof:
+			_, err = modellist.ReadWith(ctx, modellist.Options{
+				Client: r.o.Client, Provider: r.provider, Credential: index + 1, FirstPage: true, TimeMax: r.o.StepTimeMax,
+			})
+		case i >= 0:
+			_, f := r.call(ctx, r.targets[i], s, question{credential: index + 1})
+			if f != nil {
+				err = f
+			}
+		default:
+			s.Detail = "Nothing was called that would prove the credential."
+			r.end(s, Skipped)
+			continue
+		}
+		if f, isFault := errors.AsType[*provider.Fault](err); isFault {
+			r.failWith(s, f)
+			continue
+		}
+		s.Detail = "The provider accepted the credential."
+		r.end(s, Passed)
+	}
 }
 
 // observe takes the time of an answer's clock from its header.

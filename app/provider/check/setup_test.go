@@ -173,7 +173,7 @@ func (b *bench) options(w *emulated) check.Options {
 	}
 	return check.Options{
 		File: f.Providers[0], Models: f.Models, Client: b.client, Now: b.now,
-		Sources: catalog.Sources{Env: b.secret, CheckValue: func(a catalog.Auth, s catalog.Secret) error { return credential.Check(a, s) }},
+		Sources: catalog.Sources{Env: b.secret, CheckValue: credential.Check},
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // style makes the steps of a style. It returns whether the provider has accepted the credential by now.
 func (r *run) style(ctx context.Context, t *target, isProven bool) bool {
-	if r.problem != "" {
+	if r.problem != "" || ctx.Err() != nil {
 		return isProven
 	}
 	call := r.step(StepCall, t.style)
@@ -37,13 +37,13 @@ func (r *run) style(ctx context.Context, t *target, isProven bool) bool {
 			r.refused(f)
 		}
 		if isFinal(f) {
-			r.problem = AdviceOn(f, "").Problem
+			r.problem, r.unreachable = AdviceOn(f, "").Problem, true
 		}
 		r.skip(t, "This was not tried because the call has failed.", StepStream, StepTools, StepUsage)
 		return isProven
 	}
-	isProven = r.prove(true)
 	if whole != nil {
+		isProven = r.prove(true)
 		usages = append(usages, *whole)
 	}
 	if streamed, _ := r.test(ctx, t, r.step(StepStream, t.style), question{stream: true}); streamed != nil {
@@ -83,25 +83,16 @@ func (r *run) skip(t *target, why string, names ...string) {
 
 // test makes a test call, and ends its step. It returns the answer, if there was one, and the fault for which the step has failed.
 func (r *run) test(ctx context.Context, t *target, s *Step, q question) (*llm.Response, *provider.Fault) {
-	if ctx.Err() != nil || r.problem != "" {
+	if isOver := ctx.Err() != nil || r.problem != ""; isOver {
 		return nil, nil
 	}
 	r.begin(s)
-	ctx, cancel := context.WithTimeoutCause(ctx, r.o.StepTimeMax, provider.ErrTotal)
-	defer cancel()
-	got, err := r.ask(ctx, t, q)
-	if got.response != nil {
-		r.price(t, s, got.response)
-	}
-	f, isFault := errors.AsType[*provider.Fault](err)
-	if !isFault || got.answered && f.Status == 0 || f.Sent { // The provider has worked, and may charge for it.
-		r.book(ctx, t, s)
-	}
+	got, f := r.call(ctx, t, s, q)
 	switch {
-	case isFault:
+	case f != nil:
 		r.failWith(s, f)
 		return nil, f
-	case err != nil:
+	case got.response == nil:
 		r.fail(s, adviceOf(problemNoStream))
 		return nil, nil
 	}
@@ -112,6 +103,21 @@ func (r *run) test(ctx context.Context, t *target, s *Step, q question) (*llm.Re
 	s.Detail = describe(got, q)
 	r.end(s, Passed)
 	return got.response, nil
+}
+
+// call makes a test call for a step, and books it. There is neither an answer nor a fault when the answer to a stream was none.
+func (r *run) call(ctx context.Context, t *target, s *Step, q question) (reply, *provider.Fault) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.o.StepTimeMax, provider.ErrTotal)
+	defer cancel()
+	got, err := r.ask(ctx, t, q)
+	if got.response != nil {
+		r.price(t, s, got.response)
+	}
+	f, isFault := errors.AsType[*provider.Fault](err)
+	if !isFault || got.answered && f.Status == 0 || f.Sent { // The provider has worked, and may charge for it.
+		r.book(ctx, t, s)
+	}
+	return got, f
 }
 
 // price sets the tokens of a test call and its cost.

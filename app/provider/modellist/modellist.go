@@ -41,6 +41,8 @@ type Options struct {
 	Provider *catalog.Provider
 	// Credential is the index of the credential to use.
 	Credential int
+	// FirstPage means that only the first page of the first list is read.
+	FirstPage bool
 	// TimeMax bounds the time for a page. The default is 45 seconds.
 	TimeMax time.Duration
 	// Progress gets the number of models so far after each page and each thousand models; it may be nil.
@@ -67,6 +69,9 @@ func ReadWith(ctx context.Context, o Options) ([]Model, error) {
 		if f := r.list(ctx, l); f != nil {
 			return r.models, f
 		}
+		if o.FirstPage {
+			break
+		}
 	}
 	return r.models, nil
 }
@@ -91,7 +96,7 @@ func (r *reader) list(ctx context.Context, l *catalog.ModelList) *provider.Fault
 			return f
 		}
 		r.progress()
-		if l.Pages == nil || found.next == "" || l.Pages.More != "" && !found.more {
+		if r.o.FirstPage || l.Pages == nil || found.next == "" || l.Pages.More != "" && !found.more {
 			return nil
 		}
 		if found.next == next {

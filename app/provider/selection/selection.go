@@ -108,7 +108,8 @@ func read(ctx context.Context, q postgres.Queryer, provider, lock string) (Selec
 func (s *Store) Change(ctx context.Context, provider, by string, change func(*Selection) error) error {
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		// Two operators who begin the same selection at once wait for each other.
-		if _, err := tx.ExecContext(ctx, `select pg_advisory_xact_lock(hashtextextended('provider_selections:' || $1, 0))`, provider); err != nil {
+		_, err := tx.ExecContext(ctx, `select pg_advisory_xact_lock(hashtextextended('provider_selections:' || $1, 0))`, provider)
+		if err != nil {
 			return err
 		}
 		selection, err := read(ctx, tx, provider, "for update")
@@ -137,13 +138,13 @@ func (s *Store) write(ctx context.Context, tx *sqlx.Tx, provider, by string, sel
 		return err
 	}
 	at := sql.NullTime{Time: selection.ListedAt.UTC(), Valid: !selection.ListedAt.IsZero()}
-	now := s.now().UTC()
+	now, who := s.now().UTC(), app.MakeStorable(app.Truncate(by, byRunesMax), 4*byRunesMax)
 	if _, err := tx.ExecContext(ctx, `
 		insert into provider_selections (provider, listed, listed_at, list_problem, markup, picks, changed_by, changed_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8)
 		on conflict (provider) do update set listed = excluded.listed, listed_at = excluded.listed_at, list_problem = excluded.list_problem,
 			markup = excluded.markup, picks = excluded.picks, changed_by = excluded.changed_by, changed_at = excluded.changed_at`,
-		provider, string(list), at, selection.ListProblem, selection.Markup, string(picks), app.MakeStorable(app.Truncate(by, byRunesMax), 4*byRunesMax), now); err != nil {
+		provider, string(list), at, selection.ListProblem, selection.Markup, string(picks), who, now); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `delete from provider_selections where changed_at < $1`, now.Add(-keptFor))
