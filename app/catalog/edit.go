@@ -13,8 +13,8 @@ import (
 	"umg/app/postgres"
 )
 
-// CodeChanged is the error code of an edit of a catalog that is not in force any more.
-const CodeChanged = "catalog_changed"
+// codeChanged is the error code of an edit of a catalog that is not in force any more.
+const codeChanged = "catalog_changed"
 
 // Edit makes a change to the catalog in force, and returns the version that is in force after it. The function gets the file as Export
 // returns it, and must not change what the file refers to. Version is the one that the editor has seen: when another is in force, Edit
@@ -62,7 +62,7 @@ func errChanged(ctx context.Context, q postgres.Queryer, version int64) error {
 	case err == nil:
 		what += ": " + last.By + ", at " + momentText(last.At)
 	}
-	return app.Errorf(app.Conflict, CodeChanged, "%s. Open the page again to see the catalog in force.", what)
+	return app.Errorf(app.Conflict, codeChanged, "%s. Open the page again to see the catalog in force.", what)
 }
 
 func momentText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }

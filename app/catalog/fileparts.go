@@ -46,7 +46,10 @@ func parsePart(text string, value any) error {
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
 	dec.KnownFields(true)
 	err := dec.Decode(value)
-	if err == nil || errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) { // The text is empty.
+		err = nil
+	}
+	if err == nil {
 		return nil
 	}
 	sentence := strings.TrimPrefix(nameFields(raw, err).Error(), "yaml: ")

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,7 +99,7 @@ func (q ManagedQuery) Matches(m *ManagedModel) bool {
 	switch {
 	case q.Text != "" && !has(m.ID) && !has(m.Name) && !has(m.Owner):
 		return false
-	case q.Provider != "" && !contains(m.Providers, q.Provider):
+	case q.Provider != "" && !slices.Contains(m.Providers, q.Provider):
 		return false
 	}
 	switch q.State {
@@ -112,15 +113,6 @@ func (q ManagedQuery) Matches(m *ManagedModel) bool {
 		return m.UnknownCost
 	}
 	return string(m.State) == q.State
-}
-
-func contains(list []string, word string) bool {
-	for _, one := range list {
-		if one == word {
-			return true
-		}
-	}
-	return false
 }
 
 // Path is the address of the list.
@@ -258,8 +250,6 @@ type ManagedRoute struct {
 	State                  views.Badge
 	Note                   string // why it cannot be used
 }
-
-func (m ManagedDetail) path() string { return views.OperatorModelPath(m.ID) }
 
 func (r ManagedRoute) label() string { return r.ProviderName + ", " + r.Upstream }
 

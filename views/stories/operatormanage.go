@@ -98,7 +98,9 @@ func providerForms() []Story {
 		key("operator-provider-credential-reference", "Refer to a credential", 422, func(f *operatorpages.ProviderKeyForm) {
 			f.How, f.Reference, f.Unsealed = operatorpages.KeyReference, "ANTHROPIC_API_KEY",
 				"This server has no secret key, so it stores no credentials."
-			f.Errors = map[string]string{"credential": "Enter a reference like ${NAME}, sealed:NAME or file:/path."}
+			f.Errors = map[string]string{ //nolint:gosec // the story has no secret
+				"credential": "Enter a reference like ${NAME}, sealed:NAME or file:/path.",
+			}
 		}),
 		remove("operator-provider-delete", "Delete a provider", 200, func(*operatorpages.CatalogConfirm) {}),
 		remove("operator-provider-delete-password", "Delete a provider, wrong password", 422, func(c *operatorpages.CatalogConfirm) {

@@ -132,7 +132,7 @@ func modelForms() []Story {
 		prices("operator-model-prices-errors", "Change prices, fields that are wrong", 422, func(f *operatorpages.PriceForm) {
 			f.Meters[0].Value, f.When, f.From, f.Conditions = "3,30", operatorpages.PricesFrom, "2026-11-01",
 				"- prompt_over: many\n  times: 2"
-			f.Errors = map[string]string{
+			f.Errors = map[string]string{ //nolint:gosec // the story has no secret
 				"rate.input_tokens": "“3,30” is not a price: write dollars, such as 3.3.", "from": "Choose a day after today.",
 				"conditions": "Line 1: prompt_over must be a whole number, not “many”.",
 			}

@@ -25,6 +25,9 @@ const (
 	stepChange = "change" // back from the question to the form
 )
 
+// codeChanged is the error code of catalog.Edit when another version is in force.
+const codeChanged = "catalog_changed"
+
 // edit is one change that an operator makes to the catalog. The form carries the version that it was opened at, and the question before
 // the change shows what follows from it.
 type edit struct {
@@ -115,7 +118,7 @@ func (c *Console) makeEdit(p *page.Page, e *edit, f operatorpages.CatalogForm) e
 	}
 	by := catalog.HistoryAction{By: p.User.Email, Note: e.note, BelowCost: true}
 	_, err = catalog.Edit(p.Request().Context(), c.o.DB, by, f.Version, e.change)
-	if err != nil && app.KindOf(err) == app.Conflict && app.AsError(err).Code == catalog.CodeChanged {
+	if err != nil && app.KindOf(err) == app.Conflict && app.AsError(err).Code == codeChanged {
 		return c.runEdit(p, e) // It finds the other version now.
 	}
 	if err != nil {
@@ -214,7 +217,7 @@ func (c *Console) refuseEdit(p *page.Page, e *edit, f operatorpages.CatalogForm,
 	} else {
 		f.Problem = refusal.Message
 	}
-	if wrong, ok := errors.AsType[*formErrors](err); ok {
+	if wrong, ok := errors.AsType[*fieldsError](err); ok {
 		maps.Copy(f.Errors, wrong.fields)
 	}
 	return c.showEdit(p, e, status, f)
@@ -263,13 +266,13 @@ func (s subject) prefix(f catalog.File) string {
 	return "\x00" // no path begins like this
 }
 
-// formErrors are the fields of a form that were not understood.
-type formErrors struct {
+// fieldsError are the fields of a form that were not understood.
+type fieldsError struct {
 	fields map[string]string
 }
 
 // Error lists the fields.
-func (e *formErrors) Error() string {
+func (e *fieldsError) Error() string {
 	return "wrong fields: " + strings.Join(slices.Sorted(maps.Keys(e.fields)), ", ")
 }
 
@@ -315,5 +318,5 @@ func (r *fieldReader) err() error {
 	if len(r.errors) == 0 {
 		return nil
 	}
-	return app.Errorf(app.Invalid, "invalid_form", "Correct the marked fields.").Because(&formErrors{r.errors})
+	return app.Errorf(app.Invalid, "invalid_form", "Correct the marked fields.").Because(&fieldsError{r.errors})
 }

@@ -241,9 +241,9 @@ func (c *Console) retireModel(p *page.Page) error {
 
 // retireOn announces the day on which a model retires.
 func (c *Console) retireOn(f catalog.File, id, text, successor string) (catalog.File, error) {
-	day, err := c.laterDay(text)
-	if err != nil {
-		return f, app.InvalidValue("shutdown", "%s", err)
+	day, problem := c.laterDay(text)
+	if problem != "" {
+		return f, app.InvalidValue("shutdown", "%s", problem)
 	}
 	i := slices.IndexFunc(f.Models, func(m catalog.FileModel) bool { return m.ID == id })
 	if i < 0 {
@@ -258,14 +258,13 @@ func (c *Console) retireOn(f catalog.File, id, text, successor string) (catalog.
 	return change.ReplaceModel(f, m)
 }
 
-// laterDay reads a day after today. Its errors are sentences for a form.
-func (c *Console) laterDay(text string) (catalog.Date, error) {
-	var day catalog.Date
+// laterDay reads a day after today, or says what is wrong with it.
+func (c *Console) laterDay(text string) (day catalog.Date, problem string) {
 	switch err := day.UnmarshalText([]byte(text)); {
 	case err != nil:
-		return day, errNoDay
+		return day, "Enter a day, such as 2027-03-01."
 	case !time.Time(day).After(c.o.Now()):
-		return day, errPastDay
+		return day, "Choose a day after today."
 	}
-	return day, nil
+	return day, ""
 }

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,12 +13,6 @@ import (
 	"umg/billing"
 	"umg/views"
 	operatorpages "umg/views/operator"
-)
-
-// What may be wrong with a day of a form, in sentences.
-var (
-	errNoDay   = errors.New("Enter a day, such as 2027-03-01.") //nolint:staticcheck // a form shows it as it is
-	errPastDay = errors.New("Choose a day after today.")        //nolint:staticcheck // a form shows it as it is
 )
 
 const ratePrefix = "rate."
@@ -229,9 +222,9 @@ func (c *Console) readPrices(p *page.Page) (change.Price, error) {
 	}
 	price.Rates, price.Conditions, price.SizeRates = rates, conditions, sizes
 	if isLater {
-		from, err := c.laterDay(r.text("from"))
-		if err != nil {
-			r.errors["from"] = err.Error()
+		from, problem := c.laterDay(r.text("from"))
+		if problem != "" {
+			r.errors["from"] = problem
 		}
 		price = change.Price{Announced: &catalog.FileAnnounced{From: from, Rates: rates, Conditions: conditions, SizeRates: sizes}}
 	}

@@ -41,7 +41,7 @@ func (c *Console) orderRoutes(p *page.Page) error {
 	e.note, e.said = "Changed the order of the routes of "+m.ID+".", "Changed the order of the routes."
 	e.change = func(f catalog.File) (catalog.File, error) {
 		if len(o.Errors) > 0 {
-			return f, app.Errorf(app.Invalid, "invalid_form", "Correct the marked weights.").Because(&formErrors{o.Errors})
+			return f, app.Errorf(app.Invalid, "invalid_form", "Correct the marked weights.").Because(&fieldsError{o.Errors})
 		}
 		return change.OrderRoutes(f, m.ID, routeOrder(m, o.Routes))
 	}
