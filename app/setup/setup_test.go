@@ -251,7 +251,7 @@ func TestOnlyChosenProvidersArePublished(t *testing.T) {
 
 func TestMarkupsAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]catalog.Factor{"0": 10_000, "0%": 10_000, " 10 % ": 11_000, "7.25": 10_725, "100%": 20_000} {
+	for text, want := range map[string]catalog.Factor{"0": 10_000, "0%": 10_000, "10 %": 11_000, "7.25": 10_725, "100%": 20_000} {
 		if got, err := setup.ParseMarkup(text); err != nil || got != want {
 			t.Errorf("%q is %s, %v", text, got, err)
 		}

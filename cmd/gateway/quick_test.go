@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"umg/app/catalog"
+	"umg/app/catalog/change"
 	"umg/app/postgres/pgtest"
 	"umg/app/simulator/emulator"
 	"umg/billing"
@@ -199,6 +201,31 @@ func TestAQuickStartSaysWhatIsWrongWithAKeyAndServes(t *testing.T) {
 	if logged := f.logs.String(); strings.Count(logged, "models of a provider not read") != 2 || strings.Contains(logged, "sk-wrong") {
 		t.Errorf("logged %s", logged)
 	}
+}
+
+// TestALaterQuickStartPublishesNewKeys sets another key before a restart, and removes a provider before the next one.
+func TestALaterQuickStartPublishesNewKeys(t *testing.T) {
+	t.Parallel()
+	f := newFirstStart(t, map[string]string{"OPENAI_API_KEY": emulator.Key("openai")})
+	f.serve(func(*gatewayServer, string) {})
+	f.env["ANTHROPIC_API_KEY"] = emulator.Key("anthropic")
+	f.serve(func(g *gatewayServer, printed string) {
+		if !strings.Contains(printed, "anthropic  1 models, at cost") || strings.Contains(printed, "openai     2") || !g.services.setup.Has("anthropic") {
+			t.Errorf("printed %s", printed)
+		}
+		_, err := catalog.Edit(t.Context(), g.stores.database.db, catalog.HistoryAction{By: "ada"}, 0, func(file catalog.File) (catalog.File, error) {
+			file, _, _, err := change.RemoveProvider(file, "anthropic")
+			return file, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	f.serve(func(g *gatewayServer, printed string) {
+		if strings.Contains(printed, "anthropic") || g.services.setup.Has("anthropic") || !g.services.setup.Has("openai") {
+			t.Errorf("a provider that an operator removed is back: %s", printed)
+		}
+	})
 }
 
 func TestAQuickStartNeedsAKey(t *testing.T) {
