@@ -58,7 +58,11 @@ func (s *Service) Look(ctx context.Context, f Found) Offer {
 	if err != nil {
 		known = library.Embedded()
 	}
-	for _, c := range known.Choices(f.Preset.ID, listed) {
+	choices, err := known.ChoicesFor(f.Provider, listed)
+	if err != nil {
+		o.Problem, o.Advice = err.Error(), "Choose models on the page Operator → Providers."
+	}
+	for _, c := range choices {
 		if c.Priced {
 			o.Choices = append(o.Choices, c)
 		} else {

@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -226,9 +227,12 @@ func (c *Console) choicesOf(ctx context.Context, f *catalog.FileProvider) ([]lib
 	if !selected.ListedAt.IsZero() && len(selected.Listed) > 0 {
 		listed = selected.Listed
 	}
-	return c.choices.of(choiceKey{f.ID, f.Preset, lib.Date, selected.ListedAt}, func() []library.Choice {
-		return sortedChoices(lib.Choices(f.Preset, listed))
-	}), selected, nil
+	key := choiceKey{provider: f.ID, preset: f.Preset, library: lib.Date, with: fmt.Sprint(f.With), listedAt: selected.ListedAt}
+	choices, err := c.choices.of(key, func() ([]library.Choice, error) {
+		all, err := lib.ChoicesFor(*f, listed)
+		return sortedChoices(all), err
+	})
+	return choices, selected, err
 }
 
 // startProviderTest starts a test with the models of the form.
