@@ -91,10 +91,10 @@ func (c *Console) claim(p *page.Page) error {
 // refuseClaim shows the form again with the refusal beside the field that it is about. It returns errors that are not the person's.
 func (c *Console) refuseClaim(p *page.Page, err error) error {
 	f, refusal, status := c.claimForm(p), app.AsError(err), http.StatusUnprocessableEntity
-	switch {
-	case refusal.Kind == app.Exhausted:
+	switch refusal.Kind {
+	case app.Exhausted:
 		f.Wait, status = max(refusal.RetryAfter, 1), http.StatusTooManyRequests
-	case refusal.Kind == app.Invalid || refusal.Kind == app.Conflict:
+	case app.Invalid, app.Conflict:
 		page.PlaceRefusal(refusal, &f.FormError, map[string]*string{
 			"code": &f.CodeError, "email": &f.EmailError, "password": &f.PasswordError,
 		})

@@ -86,6 +86,7 @@ var readinessOf = map[string]string{
 	"app/operator: postgres.StoreError":        "- pages of operators only",
 	"app/prompt: postgres.StoreError":          "- saved prompts only",
 	"app/provider/health: postgres.StoreError": "- pauses by operators only",
+	"app/setup: postgres.StoreError":           "- the set-up of an empty gateway only",
 	"app/traffic.Hour: app.ErrStore":           "- a page of operators",
 	"app/trial: postgres.StoreError":           "- trial credit only",
 	"app/video.lost: app.ErrStore":             "- videos only, see no lease is valid",

@@ -25,7 +25,7 @@ func setup() []Story {
 		accountStory("setup-account-short", "Step 1, a short password and no address", 422, setuppages.Account{
 			Code: "ABCD-EFGH-IJKL-MNOP", Email: "ada@", Credit: 10 * app.Dollar,
 			EmailError:    "ada@ is not an e-mail address such as name@example.com.",
-			PasswordError: "The password needs at least 10 characters. A few words in a row are fine.",
+			PasswordError: "A password has at least 12 characters.",
 		}),
 		accountStory("setup-account-throttled", "Step 1, too many attempts", 429, setuppages.Account{Wait: 2 * time.Minute}),
 		accountStory("setup-account-done", "Step 1, another person has claimed the gateway", 422, setuppages.Account{
