@@ -10,6 +10,8 @@ type Principal struct {
 	SessionID string // SessionID is empty for API keys and commands.
 	BudgetID  string // BudgetID is the credit account of the key's budget; empty for a key without one.
 	Models    []string
+	// Uncharged means that calls of the account are recorded, but need no credit and are not charged.
+	Uncharged bool
 	Rights    Rights // Rights are what the key's scopes or the member's role allow.
 	From      Origin
 }

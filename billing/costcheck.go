@@ -120,6 +120,11 @@ func (c *costChecker) check(ctx context.Context, row *UsageRow) (finding string,
 func (c *costChecker) checkPrice(ctx context.Context, r *UsageRecord) (finding string, err error) {
 	total := r.Cost + r.Overrun
 	switch {
+	case r.HasFlag(FlagUncharged):
+		if total != 0 {
+			return fmt.Sprintf("it cost %d nano-dollars, and its account is not charged", total), nil
+		}
+		return "", nil
 	case r.HasFlag(FlagProviderPrice):
 		if r.ProviderCost == nil || *r.ProviderCost != total {
 			return fmt.Sprintf("it cost %d nano-dollars, which is not the cost that the provider stated", total), nil

@@ -86,6 +86,7 @@ func TestCostsAreComputedAgain(t *testing.T) {
 		{"a size that has no such price", "film", `cost_nanos = 5`, "its meters cost 4 or 6"},
 		{"more than a bounded price", "bounded", `cost_nanos = 101`, "its meters cost 100"},
 		{"a stated cost", "stated", `provider_cost_nanos = 76`, "not the cost that the provider stated"},
+		{"a flag of a charged call", "usual", `flags = 'uncharged'`, "it cost 240 nano-dollars, and its account is not charged"},
 		{"a cost of the operator", "upstream", `upstream_cost_nanos = 41`, "it cost the operator 41 nano-dollars, and its meters cost 40 by cost card cost@1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

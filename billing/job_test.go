@@ -135,3 +135,33 @@ func TestAJobThatIsAskedForWronglyIsRefused(t *testing.T) {
 	}
 	h.balance(account, app.Dollar, 0)
 }
+
+// TestAJobOfAnUnchargedAccountCostsNothing holds and settles a job of an account without credit.
+func TestAJobOfAnUnchargedAccountCostsNothing(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(0)
+	var hold billing.Hold
+	err := postgres.InTx(h.ctx, h.db, func(tx *sqlx.Tx) (err error) {
+		hold, err = h.ledger.HoldFor(h.ctx, tx, billing.HoldRequest{ID: "video_1", AccountID: account, Want: app.Dollar, Uncharged: true}, time.Hour)
+		return err
+	})
+	if err != nil || hold.Amount != 0 {
+		t.Fatalf("hold %+v, %v", hold, err)
+	}
+	hold.Uncharged = false // The row of the job does not have it.
+	for range 2 {
+		if err := h.settleJob(hold, 80*app.Cent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.balance(account, 0, 0)
+	u, err := h.reports.Record(h.ctx, account, hold.ID)
+	if err != nil || u.Cost != 0 || u.Overrun != 0 || !u.HasFlag(billing.FlagUncharged) {
+		t.Errorf("record %+v, %v", u, err)
+	}
+	if n, err := h.entries(account); err != nil || len(n) != 0 || h.internal("internal:platform_loss") != 0 {
+		t.Errorf("entries %+v, %v", n, err)
+	}
+	h.books()
+}

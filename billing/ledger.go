@@ -104,9 +104,12 @@ func (b Balance) Spendable() app.Amount { return b.Posted - (b.Held - b.Leased) 
 // Min is the least that lets the call run; zero means all of Want.
 //
 // BudgetID is the credit account of the key's budget, and empty for a key without one.
+//
+// Uncharged means that the account needs no credit: nothing is reserved, and the hold is never refused for credit.
 type HoldRequest struct {
 	ID, AccountID, BudgetID string
 	Want, Min               app.Amount
+	Uncharged               bool
 }
 
 // Hold is reserved credit. Exactly one settlement ends it.
@@ -114,10 +117,12 @@ type Hold struct {
 	ID, AccountID, BudgetID string
 	Amount                  app.Amount
 	Epoch                   int64 // Epoch is the epoch of the replica that took the hold.
+	// Uncharged means that Amount bounds the call, but is not reserved, and that settling the hold debits nothing.
+	Uncharged bool
 }
 
 // Charge is what settling the hold at a cost takes from the account: never more than the hold, because the platform bears the
-// rest. The caller may be shown it as the cost.
+// rest. The caller may be shown it as the cost. For an uncharged hold it is the price of the call.
 func (h Hold) Charge(cost app.Amount) app.Amount { return min(cost, h.Amount) }
 
 // OpenAccount gives an account a balance of zero. It changes nothing for an account that has a balance.
@@ -171,6 +176,9 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 	if r.ID == "" || r.Want < 0 || lasting < time.Minute {
 		return Hold{}, fmt.Errorf("billing: hold %q: wants %d for %s", r.ID, r.Want, lasting)
 	}
+	if r.Uncharged {
+		r.Want = 0
+	}
 	var short string // The credit account that has too little.
 	var balance Balance
 	var limit, period, start = new(int64), new(string), new(time.Time)
@@ -188,7 +196,12 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 	}
 	switch short {
 	case "":
-		return Hold{ID: r.ID, AccountID: r.AccountID, BudgetID: r.BudgetID, Amount: r.Want}, nil
+		h := Hold{ID: r.ID, AccountID: r.AccountID, BudgetID: r.BudgetID, Amount: r.Want, Uncharged: r.Uncharged}
+		if !r.Uncharged {
+			return h, nil
+		}
+		_, err := q.ExecContext(ctx, `update holds set uncharged = true where id = $1`, r.ID)
+		return h, postgres.StoreError("billing: hold", err)
 	case "budget":
 		return Hold{}, OverBudget(r.Want, balance, refill.Next(l.o.Now()))
 	case "limit":

@@ -30,6 +30,8 @@ const (
 	FlagUnpriced = "unpriced"
 	// FlagProviderPrice marks a call whose price is the cost that the provider stated, and not that of its rate card.
 	FlagProviderPrice = "provider_price"
+	// FlagUncharged marks a call of an account that needs no credit. Its cost to the account is zero, whatever its price.
+	FlagUncharged = "uncharged"
 )
 
 // UsageRecord is what one request was and cost. It contains the readings and the version of the rate card, so the cost can be
@@ -70,6 +72,13 @@ type Costs struct {
 // HasFlag reports whether a word is among the flags of the record.
 func (r *UsageRecord) HasFlag(word string) bool {
 	return slices.Contains(strings.Fields(r.Flags), word)
+}
+
+// addFlag puts a word before the other flags unless they have it.
+func (r *UsageRecord) addFlag(word string) {
+	if !r.HasFlag(word) {
+		r.Flags = strings.TrimSpace(word + " " + r.Flags)
+	}
 }
 
 // UsageRow is a usage record as a row of its table. It is read by column and written as JSON.
@@ -127,8 +136,8 @@ const recordBytes = 1<<10 + 1<<8
 
 // Encode renders a settlement as JSON for a journal and the store: the members are the columns of usage_records. It first
 // cleans what callers and upstreams wrote, because a settlement that the store rejects for a strange character would be a
-// free answer. The account pays at most the hold, the platform what the call cost beyond it. It runs with every request, so
-// it avoids reflection.
+// free answer. The account pays at most the hold, the platform what the call cost beyond it. An uncharged call costs
+// neither of them anything, and its record has a flag. Encode runs with every request, so it avoids reflection.
 func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 	r, start := &s.Record, s.Record.StartedAt
 	if start.IsZero() {
@@ -136,6 +145,10 @@ func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 	}
 	// The store keeps microseconds, and the record's day must be that of the stored time.
 	start = start.UTC().Truncate(time.Microsecond)
+	if h.Uncharged {
+		h.Amount, s.Cost = 0, 0
+		s.Record.addFlag(FlagUncharged)
+	}
 	held := max(h.Amount, 0)
 	paid := min(max(s.Cost, 0), held)
 	b := append(make([]byte, 0, recordBytes), `{"started_at":"`...)
@@ -274,6 +287,7 @@ func DecodeSettlement(data []byte) (JournaledSettlement, error) {
 	return JournaledSettlement{
 		Hold: Hold{
 			ID: row.RequestID, AccountID: row.AccountID, BudgetID: row.BudgetID, Amount: app.Amount(row.Reserved), Epoch: row.Epoch,
+			Uncharged: record.HasFlag(FlagUncharged),
 		},
 		ReplicaID:  row.ReplicaID,
 		Settlement: Settlement{Cost: record.Cost + record.Overrun, Record: record, Delivered: true},

@@ -179,7 +179,7 @@ func own(page string) string {
 
 const (
 	goldenLinesMax = 600    // bytes of a file; a longer one is not read
-	goldenSumMax   = 60_000 // lines of all files together
+	goldenSumMax   = 62_000 // lines of all files together
 )
 
 // wholePage is a story whose page is kept whole.

@@ -258,6 +258,7 @@ func TestBalanceWarnsInTime(t *testing.T) {
 		{views.Balance{Known: true, Available: 1, LowAt: 0}, ui.Plain},
 		{views.Balance{Known: true, Available: 0, LowAt: app.Dollar}, ui.Danger},
 		{views.Balance{Known: true, Available: -5, LowAt: app.Dollar}, ui.Danger},
+		{views.Balance{Known: true, Available: 0, LowAt: app.Dollar, Uncharged: true}, ui.Plain},
 	} {
 		if got := c.balance.Tone(); got != c.want {
 			t.Errorf("%+v has the tone %q, want %q", c.balance, got, c.want)

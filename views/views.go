@@ -71,12 +71,13 @@ type Balance struct {
 	LowAt     app.Amount // the balance is amber at or below this
 
 	NeverFunded bool // the account has never had credit
+	Uncharged   bool // the account needs no credit, and its calls are not charged
 }
 
-// Tone is red for nothing left, amber for little.
+// Tone is red for nothing left, amber for little. An uncharged account needs nothing.
 func (b Balance) Tone() ui.Tone {
 	switch {
-	case !b.Known:
+	case !b.Known || b.Uncharged:
 		return ui.Plain
 	case b.Available <= 0:
 		return ui.Danger
@@ -98,6 +99,8 @@ func (b Balance) Digits() (main, fine string) {
 // State is what a screen reader says of the chip beside the amount.
 func (b Balance) State() string {
 	switch {
+	case b.Uncharged:
+		return ", calls are not charged"
 	case !b.Known:
 		return ", not available right now"
 	case b.Tone() == ui.Danger && b.NeverFunded:
@@ -123,6 +126,7 @@ func LocalPath(path string) string {
 // Pages whose views live elsewhere, and what leads to them from every page.
 const (
 	DocsPath   = "/console/docs"
+	SetupPath  = "/console/setup"
 	sharedPath = "/console/shared"
 
 	notificationsPath  = "/console/notifications"
@@ -252,11 +256,11 @@ type sheet struct {
 // sheets are loaded after the one that all pages share.
 var sheets = []sheet{
 	{name: "money.css", begins: []string{BillingPath, UsagePath, RequestsPath},
-		hidden: []string{MetricsPath, OperatorAccountsPath, TrialsPath, MarginPath}},
+		hidden: []string{MetricsPath, OperatorAccountsPath, TrialsPath, MarginPath, ProvidersPath, OperatorModelsPath}},
 	{name: "account.css", begins: []string{SettingsPath, "/console/keys", "/console/assets", LimitsPath}, hidden: []string{OperatorPath}},
 	{name: "models.css", begins: []string{"/console/models", ComparePath}},
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},
-	{name: "start.css", exact: "/console", begins: []string{RecipesPath, LimitsPath, notificationsPath, notifySettingsPath},
+	{name: "start.css", exact: "/console", begins: []string{RecipesPath, LimitsPath, SetupPath, notificationsPath, notifySettingsPath},
 		hidden: []string{LimitAnswersPath}},
 	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", PromptsPath, "/console/shared"},
 		hidden: []string{OperatorHelpPath}},

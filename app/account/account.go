@@ -41,12 +41,13 @@ type User struct {
 	LimitFactor  int    `db:"limit_factor"` // multiplier of the account's default limits
 	Frozen       bool   `db:"frozen"`       // members can read the account, but nothing may cost it anything
 	FrozenReason string `db:"frozen_reason"`
+	Uncharged    bool   `db:"uncharged"`    // calls are recorded, but need no credit and are not charged
 	KeepContent  bool   `db:"keep_content"` // content of playground calls is stored
 }
 
-// Principal returns the user as a principal of the account.
+// Principal returns the user as a principal of the account. A frozen account is refused where credit is held, so it asks for credit.
 func (u User) Principal() app.Principal {
-	return app.Principal{AccountID: u.AccountID, UserID: u.ID, Rights: u.Role.Rights()}
+	return app.Principal{AccountID: u.AccountID, UserID: u.ID, Rights: u.Role.Rights(), Uncharged: u.Uncharged && !u.Frozen}
 }
 
 // Options of the service. Now, IDs, Random and Log must be set, and with Mail the BaseURL.

@@ -50,6 +50,25 @@ func (s *Service) SetLimitFactor(ctx context.Context, p app.Principal, factor in
 	return postgres.StoreError("account: set limits", err)
 }
 
+// SetUncharged decides whether calls of an account are recorded without a charge, as its operator says. Such an account needs no credit.
+// Running servers follow within a second, and calls that run end as they began.
+func (s *Service) SetUncharged(ctx context.Context, p app.Principal, uncharged bool) error {
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		was, err := postgres.Get[bool](ctx, tx, `
+			with was as (select id, uncharged from accounts where id = $1 for no key update)
+			update accounts a set uncharged = $2 from was where a.id = was.id returning was.uncharged`, p.AccountID, uncharged)
+		if errors.Is(err, sql.ErrNoRows) {
+			return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
+		}
+		changes := audit.Changed(audit.Change{Field: "uncharged", From: strconv.FormatBool(was), To: strconv.FormatBool(uncharged)})
+		if err != nil || len(changes) == 0 {
+			return err
+		}
+		return s.audit.Write(ctx, tx, p, audit.Event{Action: "account.settings_changed", Operator: true, Changes: changes})
+	})
+	return postgres.StoreError("account: set uncharged", err)
+}
+
 // MakeOperator lets the user with this e-mail address run the gateway, and tells the accounts they are a member of.
 func (s *Service) MakeOperator(ctx context.Context, from app.Origin, email string) error {
 	address, err := normaliseEmail(email)

@@ -43,6 +43,29 @@ func TestAnAccountIsToldThatItsLimitsWereChanged(t *testing.T) {
 	}
 }
 
+func TestAnAccountIsToldThatItIsNotCharged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	u := b.member(t, "ada@example.com")
+	p := app.Principal{AccountID: u.AccountID, From: command}
+	for _, uncharged := range []bool{false, true, true} { // only one of them is a change
+		must(t, b.SetUncharged(t.Context(), p, uncharged))
+	}
+	wantError(t, b.SetUncharged(t.Context(), app.Principal{AccountID: "acct_none"}, true), app.NotFound, "account_not_found")
+	got, err := b.User(t.Context(), u.ID)
+	if err != nil || !got.Uncharged || !got.Principal().Uncharged {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got.Frozen = true; got.Principal().Uncharged {
+		t.Error("a frozen account needs no credit, so nothing refuses its calls")
+	}
+	list := b.told(t, u.AccountID)
+	if len(list) != 1 || list[0].Action != "account.settings_changed" || list[0].Actor != audit.ByOperator ||
+		len(list[0].Changes) != 1 || list[0].Changes[0] != (audit.Change{Field: "uncharged", From: "false", To: "true"}) {
+		t.Errorf("%+v", list)
+	}
+}
+
 func TestEveryAccountOfAUserIsToldThatTheyRunTheGateway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -37,11 +37,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	u := User{
-		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: app.RoleOwner,
-		Account: accountNameFor(email), LimitFactor: 1,
-		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // the precision of the database
-	}
+	u := s.newUser(email)
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if err := s.open(ctx, tx, u, hash, in.IP); err != nil {
 			return err
@@ -54,8 +50,17 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 	return u, nil
 }
 
-// open writes everything a new user consists of.
-func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash, ip string) error {
+// newUser is a user with an account of their own, which are not stored yet.
+func (s *Service) newUser(email string) User {
+	return User{
+		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: app.RoleOwner,
+		Account: accountNameFor(email), LimitFactor: 1,
+		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // the precision of the database
+	}
+}
+
+// insertOwner stores a new user with their account and its credit account.
+func (s *Service) insertOwner(ctx context.Context, tx *sqlx.Tx, u User, hash string) error {
 	made, err := insertUser(ctx, tx, u, hash)
 	if err != nil {
 		return err
@@ -63,7 +68,12 @@ func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash, ip string
 	if !made {
 		return app.Errorf(app.Conflict, "email_taken", "There is an account with this e-mail address already. Sign in instead.").At("email")
 	}
-	if err := s.ledger.OpenAccount(ctx, tx, u.AccountID); err != nil {
+	return s.ledger.OpenAccount(ctx, tx, u.AccountID)
+}
+
+// open writes everything a new user consists of.
+func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash, ip string) error {
+	if err := s.insertOwner(ctx, tx, u, hash); err != nil {
 		return err
 	}
 	if s.Verifies() {
@@ -74,7 +84,7 @@ func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash, ip string
 	if s.o.Trial.RequireVerified {
 		return nil
 	}
-	_, err = s.trials.Grant(ctx, tx, u.trialPerson(), ip) // a refusal of trial credit does not fail the sign-up
+	_, err := s.trials.Grant(ctx, tx, u.trialPerson(), ip) // a refusal of trial credit does not fail the sign-up
 	return err
 }
 

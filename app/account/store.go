@@ -15,12 +15,13 @@ const userColumns = `u.id, u.email, u.operator, u.created_at,
 	u.verified_at is not null as verified, u.password_changed_at,
 	coalesce(m.account_id, '') as account_id, coalesce(m.role, '') as role, coalesce(m.name, '') as account_name,
 	coalesce(m.limit_factor, 1) as limit_factor, coalesce(m.frozen, false) as frozen, coalesce(m.frozen_reason, '') as frozen_reason,
-	coalesce(m.keep_content, false) as keep_content`
+	coalesce(m.keep_content, false) as keep_content, coalesce(m.uncharged, false) as uncharged`
 
 // A user who is a member of several accounts works in the one with the id $2, if it is theirs, else in the one joined
 // first. A user may be without any.
 const userFrom = ` from users u left join lateral (
-	select s.account_id, s.role, a.name, a.limit_factor, a.frozen_at is not null as frozen, a.frozen_reason, c.keep = 'all' as keep_content
+	select s.account_id, s.role, a.name, a.limit_factor, a.frozen_at is not null as frozen, a.frozen_reason, c.keep = 'all' as keep_content,
+		a.uncharged
 	from memberships s join accounts a on a.id = s.account_id left join content_log_settings c on c.account_id = a.id
 	where s.user_id = u.id and a.closed_at is null order by s.account_id = $2 desc, s.created_at, s.account_id limit 1) m on true `
 

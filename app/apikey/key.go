@@ -58,6 +58,7 @@ type Key struct {
 	LimitFactor int  // multiplier of the account's limits
 	Paid        bool // the account has had credit in addition to the trial's
 	Frozen      bool // the account is frozen, so nothing may cost it anything
+	Uncharged   bool // the account needs no credit, and its calls are not charged
 	KeepContent bool // the account decided to store content of the key's calls
 }
 
@@ -80,9 +81,12 @@ type LastUse struct {
 	IP string
 }
 
-// Principal is the account, with the key acting for it.
+// Principal is the account, with the key acting for it. A frozen account is refused where credit is held, so it asks for credit.
 func (k Key) Principal() app.Principal {
-	return app.Principal{AccountID: k.AccountID, KeyID: k.ID, BudgetID: k.BudgetID, Models: k.Models, Rights: k.Rights}
+	return app.Principal{
+		AccountID: k.AccountID, KeyID: k.ID, BudgetID: k.BudgetID, Models: k.Models, Rights: k.Rights,
+		Uncharged: k.Uncharged && !k.Frozen,
+	}
 }
 
 // Permit refuses what the key's scopes do not allow. It costs nothing for a key that has the right.

@@ -61,6 +61,7 @@ type keyRow struct {
 	BudgetID          string         `db:"budget_id"`
 	BudgetAlerts      pq.Int64Array  `db:"budget_alerts"`
 	Frozen            bool           `db:"frozen"`
+	Uncharged         bool           `db:"uncharged"`
 	Paid              bool           `db:"paid"`
 	KeepContent       bool           `db:"keep_content"`
 }
@@ -87,7 +88,7 @@ func (r keyRow) key() Key {
 		LastUse: LastUse{At: r.LastUsedAt, IP: r.LastUsedIP},
 		ID:      r.ID, AccountID: r.AccountID, CreatedBy: r.CreatedBy, CreatedByKey: r.CreatedByKey, CreatedAt: r.CreatedAt,
 		Disabled: r.Disabled, Rights: app.RightsOfScopes(scopes), BudgetID: r.BudgetID,
-		LimitFactor: r.LimitFactor, Paid: r.Paid, Frozen: r.Frozen, KeepContent: r.KeepContent,
+		LimitFactor: r.LimitFactor, Paid: r.Paid, Frozen: r.Frozen, Uncharged: r.Uncharged, KeepContent: r.KeepContent,
 	}
 }
 
@@ -174,7 +175,7 @@ func keyByFingerprint(ctx context.Context, q postgres.Queryer, f seal.Fingerprin
 	}
 	err = q.GetContext(ctx, &r, `
 		select `+keyColumns+keyBudget+`, coalesce(k.created_by, '') as created_by, a.limit_factor, a.frozen_at is not null as frozen,
-			a.paid_at is not null as paid, k.secret_hash <> $1 as previous,
+			a.paid_at is not null as paid, a.uncharged, k.secret_hash <> $1 as previous,
 			coalesce(c.keep = 'all' or c.keep = 'asked' and k.log_content, false) as keep_content
 		from api_keys k join accounts a on a.id = k.account_id left join content_log_settings c on c.account_id = k.account_id
 		where (k.secret_hash = $1 or k.previous_hash = $1) and k.deleted_at is null`, f[:])

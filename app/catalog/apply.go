@@ -110,6 +110,9 @@ func write(ctx context.Context, tx *sqlx.Tx, f, old File) error {
 	if err := writeProviders(ctx, tx, f.Providers); err != nil {
 		return err
 	}
+	if err := keepPresets(ctx, tx, f.Providers, old.Providers); err != nil {
+		return err
+	}
 	if err := writeModels(ctx, tx, f.Models); err != nil {
 		return err
 	}

@@ -121,8 +121,8 @@ func (m *FileModel) contractParams() contractParams {
 		upstream = append(upstream, r.Style)
 	}
 	return contractParams{
-		upstream: upstream, model: m.ID, aliases: m.Aliases, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
-		thinking: m.Thinking, sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
+		upstream: upstream, model: m.ID, aliases: m.Aliases, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters,
+		ranges: m.Ranges, thinking: m.Thinking, sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
 	}
 }
 

@@ -179,9 +179,6 @@ func problemCases() []problemCase {
 		{"x-acme-key: authorization", "authorization: authorization", "aliases.headers", "itself"},
 		{"/v1/acme/videos: videos", "v1/acme/videos: videos", "aliases.paths", "not a path"},
 		{"/v1/acme/videos: videos", "/v1/acme/videos: films", "aliases.paths./v1/acme/videos", "not one of"},
-		{"headers: {", "off: [x-api-kee]\n  headers: {", "aliases.off", "not one of the default aliases: anthropic-beta, "},
-		{"headers: {", "off: [x-api-key, x-api-key]\n  headers: {", "aliases.off", "twice"},
-		{"headers: {", "off: [x-api-key]\n  headers: {x-api-key: authorization, ", "aliases.off", "switched off and set"},
 		{"acme/one", "Acme/One", "models[0].id", "small letters"},
 		{"acme/film:fast", "acme/one", "models[1].id", "twice"},
 		{"name: One", "name: ''", "models[0].name", "missing"},
@@ -227,9 +224,12 @@ func problemCases() []problemCase {
 	}
 }
 
-// videoCases are problems of models that make videos, and of what leads to them.
+// videoCases are problems of models that make videos, of what leads to them, and of aliases that are switched off.
 func videoCases() []problemCase {
 	return []problemCase{
+		{"headers: {", "off: [x-api-kee]\n  headers: {", "aliases.off", "not one of the default aliases: anthropic-beta, "},
+		{"headers: {", "off: [x-api-key, x-api-key]\n  headers: {", "aliases.off", "twice"},
+		{"headers: {", "off: [x-api-key]\n  headers: {x-api-key: authorization, ", "aliases.off", "switched off and set"},
 		{"/v1/acme/videos: videos", `"/v1/acme/videos/{id}": videos`, "aliases.paths./v1/acme/videos/{id}", "before /{id}"},
 		{"/v1/acme/videos: videos", "/v1/acme/videos/: videos", "aliases.paths./v1/acme/videos/", "all operations"},
 		{"styles: [messages]", "styles: [messages, videos, smoke]", "providers[1].styles", "native converse cohere videos operations tasks]"},

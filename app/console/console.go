@@ -26,6 +26,7 @@ import (
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/ratelimit"
+	"umg/app/setup"
 	"umg/app/traffic"
 	"umg/app/trial"
 	"umg/app/video"
@@ -43,6 +44,7 @@ type Options struct {
 	BillingServices
 
 	Operator operator.Sources // Operator are the services that only operators see.
+	Setup    *setup.Service   // Setup takes an empty gateway into operation. If it is nil, the set-up pages do not exist.
 	Outbox   *mail.Service    // Outbox has the mails of a demo without a mail server. If it is nil, the outbox page does not exist.
 	Now      app.Clock
 	BaseURL  string                // BaseURL is the scheme and host of the server.
@@ -51,6 +53,8 @@ type Options struct {
 	Addresses *ratelimit.Addresses
 	// Secure gives cookies of preferences the Secure attribute.
 	Secure bool
+	// Simulated says that the server began with simulated providers, as a demo does.
+	Simulated bool
 	// OperatorsNeedNoCode lets operators without a second step of signing in reach their pages. It is for demos.
 	OperatorsNeedNoCode bool
 }
@@ -166,7 +170,7 @@ func (c *Console) routes() []page.Route {
 		c.accountRoutes(),
 		c.signInRoutes(), c.profileRoutes(), c.securityRoutes(), c.auditRoutes(), c.memberRoutes(),
 		c.accountSettingsRoutes(), c.operator.Routes(), c.playground.Routes(),
-		c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes())
+		c.setupRoutes(), c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes())
 }
 
 // FormBytesMax bounds the bodies of pages that take files, by path.

@@ -173,7 +173,7 @@ func path(r page.Route) string { return "/console" + strings.ReplaceAll(r.Path, 
 func TestEveryPageAsksWhoIsThere(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	open := map[string]bool{"/search": true, "/shared/:token": true, "/billing/rules": true, "/invitations": true, "/outbox": true, "/outbox/:id": true, "/sign-up": true, "/sign-in": true, "/sign-out": true, "/theme": true, "/verify": true,
+	open := map[string]bool{"/search": true, "/shared/:token": true, "/billing/rules": true, "/invitations": true, "/outbox": true, "/outbox/:id": true, "/setup": true, "/sign-up": true, "/sign-in": true, "/sign-out": true, "/theme": true, "/verify": true,
 		"/sign-in/code": true, "/forgot": true, "/reset": true, "/email": true, "/models": true, "/models/*": true, "/compare": true, "/model/price": true, "/model/api.md": true, "/model/openapi.json": true,
 		"/docs": true, "/docs/:page": true}
 	for _, r := range console.Routes() {

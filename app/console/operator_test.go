@@ -31,7 +31,7 @@ type operatorFixture struct {
 	own     operatorpages.SettlementStatus // the settlement state that the replica reports
 }
 
-func withOperators(t *testing.T) *operatorFixture {
+func withOperators(t *testing.T, change ...func(*console.Options)) *operatorFixture {
 	t.Helper()
 	db := pgtest.New(t)
 	file, err := catalog.ParseFile(catalog.Default())
@@ -63,6 +63,9 @@ func withOperators(t *testing.T) *operatorFixture {
 		o.Operator.DB = db
 		o.Operator.Credentials, o.Operator.Spend = credentialSources(t, db, o.Catalog)
 		o.Operator.Mail, o.Operator.Settlements = letters, func() operatorpages.SettlementStatus { return k.own }
+		for _, f := range change {
+			f(o)
+		}
 	})
 	return k
 }

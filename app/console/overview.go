@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/console/playground"
 	"umg/app/llm"
@@ -55,7 +56,7 @@ type start struct {
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. Figures that cannot be read
 // are missing from the page.
 func (c *Console) renderOverview(p *page.Page, status int, s start) error {
-	o := homepages.Overview{Shell: c.Shell(p), Payable: c.payable()}
+	o := homepages.Overview{Shell: c.Shell(p), Payable: c.payable(), Providers: c.providerHint(p)}
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
@@ -74,6 +75,22 @@ func (c *Console) renderOverview(p *page.Page, status int, s start) error {
 	}
 	o.Path = page.ConsolePath // also when a form of the page was sent to another path
 	return c.Render(p, status, homepages.OverviewPage(o))
+}
+
+// providerHint is why the reader should add a provider. It is empty for readers who are not operators. Operators
+// who lack sign-in codes set them up on the way.
+func (c *Console) providerHint(p *page.Page) homepages.ProviderHint {
+	s := c.o.Catalog.Snapshot()
+	isReal := func(one *catalog.Provider) bool { return one.Wires != nil }
+	switch {
+	case !p.User.Operator && !p.MustEnrol:
+		return homepages.NoProviderHint
+	case !slices.ContainsFunc(s.Models(), func(m *catalog.Model) bool { return m.Available }):
+		return homepages.NoModels
+	case c.o.Simulated && !slices.ContainsFunc(s.Providers(), isReal):
+		return homepages.OnlySimulated
+	}
+	return homepages.NoProviderHint
 }
 
 // showsStart reports whether the first steps are shown: until the reader hides them, or until the account has made enough calls.
@@ -97,9 +114,10 @@ func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*homepage
 	o.Fresh, o.Sent = s.fresh, s.sent
 	o.MayCall = p.Principal().Rights.Has(app.CallText)
 	o.BaseURL, o.Language, o.Style = c.APIURL(), p.Language(), p.Cookie(page.StyleCookie)
-	if b := c.Balance(p); b.Known && b.Available <= 0 {
+	if b := c.Balance(p); b.Known && b.Available <= 0 && !b.Uncharged {
 		o.Unfunded = true
 	}
+	o.MayAddModels = p.User.Operator || p.MustEnrol
 	c.fillSamples(p, o)
 	if k, ok := exampleKey(keys, c.o.Now()); ok {
 		o.HasKey, o.KeyHint = true, k.Masked

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"umg/app/apptest"
+	"umg/app/console"
 )
 
 // holds reports what a page lacks.
@@ -170,4 +171,21 @@ func TestARecipeChoosesAModelThatCanDoTheWork(t *testing.T) {
 	if !strings.HasSuffix(at, "&model=quillon%2Fmarginalia") {
 		t.Errorf("the test forgets the model: %s", at)
 	}
+}
+
+// TestOperatorsAreToldHowToAddAProvider opens the overview of a demo as an operator and as another person.
+func TestOperatorsAreToldHowToAddAProvider(t *testing.T) {
+	t.Parallel()
+	k := withOperators(t)
+	const hint = `id="provider-hint"`
+	if shown := k.operator("ops@example.com").see("/console"); shown.status != http.StatusOK || strings.Contains(shown.body, hint) {
+		t.Errorf("a server that is no demo: %d\n%s", shown.status, shown.body)
+	}
+	demo := withOperators(t, func(o *console.Options) { o.Simulated = true })
+	demo.signedIn("ada@example.com")
+	if shown := demo.signedIn("bob@example.com").see("/console"); strings.Contains(shown.body, hint) {
+		t.Errorf("a person who is no operator sees the hint:\n%s", shown.body)
+	}
+	ops := demo.operator("ops@example.com")
+	ops.wants(ops.see("/console"), http.StatusOK, "All models of this server are simulated")
 }

@@ -51,7 +51,12 @@ func (c *Console) signInPage(p *page.Page) error {
 	if p.SignedIn() {
 		return p.Redirect(http.StatusSeeOther, page.SafeNext(p.FormValue("next")))
 	}
-	return c.Render(p, http.StatusOK, signinpages.Page(c.entry(p)))
+	e := c.entry(p)
+	if c.o.Setup != nil {
+		// A state that cannot be read is that of a gateway in use: the page matters more.
+		e.Setup, _ = c.o.Setup.Open(p.Request().Context())
+	}
+	return c.Render(p, http.StatusOK, signinpages.Page(e))
 }
 
 func (c *Console) signIn(p *page.Page) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/library"
 	"umg/app/llm"
 	"umg/app/preset"
 )
@@ -87,7 +88,7 @@ func presetMarkdown(p *preset.Preset) string {
 			rows = append(rows, fmt.Sprintf("- With `%s: %s`, the host is `%s`.", v.By, value, v.Values[value]))
 		}
 	}
-	rows = append(rows, "- "+listWords(p))
+	rows = append(rows, "- "+listWords(p), "- "+libraryWords(p))
 	if len(p.Limits) > 0 {
 		headers := slices.Sorted(maps.Values(p.Limits))
 		rows = append(rows, "- What is left of the provider's limits is read from "+strings.Join(codeEach(headers), " and ")+".")
@@ -161,6 +162,20 @@ func listWords(p *preset.Preset) string {
 		words += " It answers without a key too, so it does not show whether the key is right."
 	}
 	return words
+}
+
+// libraryWords say how many models of the provider the library of the program has.
+func libraryWords(p *preset.Preset) string {
+	models, priced := library.Embedded().Choices(p.ID, nil), 0
+	for i := range models {
+		if models[i].Priced {
+			priced++
+		}
+	}
+	if len(models) == 0 {
+		return "The model library of this version has none of its models: set the price of each one before you publish it."
+	}
+	return fmt.Sprintf("The model library of this version has %d of its models, and the cost of %d.", len(models), priced)
 }
 
 // listAddress is the address of a list without its query.

@@ -86,6 +86,7 @@ func TestTablesOfAPreset(t *testing.T) {
 		"| `chat` | `https://bedrock-mantle.{region}.api.aws/v1/chat/completions` | no, never with a real answer |",
 		"- The model list is read from `https://bedrock.{region}.amazonaws.com/foundation-models` and " +
 			"`https://bedrock.{region}.amazonaws.com/inference-profiles`.",
+		"- " + libraryWords(p),
 		"- Documentation of the provider: [docs.aws.amazon.com/bedrock](https://docs.aws.amazon.com/bedrock)",
 	} {
 		if !slices.Contains(strings.Split(text, "\n"), line) {
@@ -99,8 +100,9 @@ func TestTablesOfAPreset(t *testing.T) {
 	}
 	for id, words := range map[string]string{
 		"openrouter": "It has the context length of each model. It answers without a key too",
-		"custom":     "The model list is read from `{address}/models`.",
+		"custom":     "The model list is read from `{address}/models`.\n- The model library of this version has none of its models",
 		"azure":      "name the models yourself",
+		"anthropic":  "- The model library of this version has ",
 	} {
 		p, _ = preset.Find(id)
 		if text = presetMarkdown(p); !strings.Contains(text, words) {

@@ -183,7 +183,7 @@ func (a *Admission) Release(bytesRead int64) {
 // read, the call goes on, and the reservation of its hold decides.
 func (g *Gateway) checkCredit(ctx context.Context, a AdmissionRequest) error {
 	least := g.minHold(a.Principal, a.Work)
-	if g.o.Credit == nil || least <= 0 {
+	if g.o.Credit == nil || least <= 0 || a.Principal.Uncharged {
 		return nil
 	}
 	err := g.o.Credit(ctx, billing.HoldRequest{

@@ -33,7 +33,7 @@ type pricing struct {
 // expensive fallback model, which may be more than that of the requested model.
 func (f *funding) reserve(ctx context.Context, c *Call, want app.Amount) (err error) {
 	f.hold, err = f.credit.Hold(ctx, billing.HoldRequest{
-		ID: c.ID, AccountID: c.Principal.AccountID, BudgetID: c.Principal.BudgetID,
+		ID: c.ID, AccountID: c.Principal.AccountID, BudgetID: c.Principal.BudgetID, Uncharged: c.Principal.Uncharged,
 		Want: max(f.estimate.want, want), Min: f.estimate.min, // Less credit may pay for the own model.
 	})
 	if err == nil {

@@ -91,7 +91,7 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 	return Quote{
 		Model: p.model.ID, RateCardID: p.model.RateCard.ID, InputEstimate: e.inputLikely, InputMost: max(e.input, f.input),
 		OutputMost: max(e.output, f.output), Choices: e.choices, Least: least, Most: max(e.most, f.most), Reserve: max(e.want, f.want),
-		LeastReserve: e.min, Available: available, Funded: available >= e.min, Dropped: p.plan.picked.dropped(),
+		LeastReserve: e.min, Available: available, Funded: available >= e.min || call.Principal.Uncharged, Dropped: p.plan.picked.dropped(),
 		Fees: quotedFees(&p.head, p.funding.card, p.started), ToolInputMost: p.head.Allowed().FeesMost[meter.InputTokens],
 	}, nil
 }

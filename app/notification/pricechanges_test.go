@@ -32,13 +32,8 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 	m := &file.Models[0]
 	announce := func(days int, dearer app.Amount) {
 		t.Helper()
-		rates := catalog.Rates{}
-		for meter, price := range m.Rates {
-			price.Amount += dearer
-			rates[meter] = price
-		}
 		from := time.Now().UTC().AddDate(0, 0, days).Truncate(24 * time.Hour)
-		m.Announced = &catalog.FileAnnounced{From: catalog.Date(from), Rates: rates}
+		m.Announced = &catalog.FileAnnounced{From: catalog.Date(from), Rates: raised(m.Rates, dearer)}
 		if err := catalog.Apply(t.Context(), db, file); err != nil {
 			t.Fatal(err)
 		}
@@ -87,6 +82,20 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 	if to, _ := told(10, 2); len(to) != 1 || to[0] != "owner@lately.example" {
 		t.Errorf("of another change %v are notified", to)
 	}
+	m.Accounts = []string{"used"}
+	if to, _ := told(10, 3); len(to) != 0 {
+		t.Errorf("of the price of a model that they do not see any more %v are notified", to)
+	}
+}
+
+// raised are prices that are higher by an amount each.
+func raised(prices catalog.Rates, by app.Amount) catalog.Rates {
+	rates := catalog.Rates{}
+	for meter, price := range prices {
+		price.Amount += by
+		rates[meter] = price
+	}
+	return rates
 }
 
 // populate makes accounts that used a model at different times, each with an owner and a developer.

@@ -66,7 +66,8 @@ type Account struct {
 	PaidAt       *time.Time `db:"paid_at"` // since when it has had other credit than the trial's
 	FrozenAt     *time.Time `db:"frozen_at"`
 	FrozenReason string     `db:"frozen_reason"`
-	Indebted     bool       `db:"indebted"` // frozen only because of its debt
+	Indebted     bool       `db:"indebted"`  // frozen only because of its debt
+	Uncharged    bool       `db:"uncharged"` // calls are recorded, but need no credit and are not charged
 	Closed       bool       `db:"closed"`
 }
 

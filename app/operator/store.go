@@ -14,7 +14,8 @@ import (
 
 // accountColumns are those of an Account, of the tables that accountTables join.
 const (
-	accountColumns = `a.id, a.name, a.created_at, a.limit_factor, a.paid_at, a.frozen_at, a.frozen_reason, a.closed_at is not null as closed,
+	accountColumns = `a.id, a.name, a.created_at, a.limit_factor, a.paid_at, a.frozen_at, a.frozen_reason, a.uncharged,
+		a.closed_at is not null as closed,
 		c.posted_nanos, coalesce(r.owed_nanos, 0) as owed_nanos, coalesce(r.froze, false) as indebted,
 		coalesce((
 			select u.email from memberships m join users u on u.id = m.user_id where m.account_id = a.id and m.role = 'owner'

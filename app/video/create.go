@@ -293,7 +293,7 @@ func (s *Service) recall(ctx context.Context, c *Call) bool {
 func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) error {
 	return postgres.StoreError("video: create a job", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		hold, err := s.o.Ledger.HoldFor(ctx, tx, billing.HoldRequest{
-			ID: row.ID, AccountID: row.AccountID, BudgetID: c.Principal.BudgetID, Want: p.cost,
+			ID: row.ID, AccountID: row.AccountID, BudgetID: c.Principal.BudgetID, Want: p.cost, Uncharged: c.Principal.Uncharged,
 		}, holdFor)
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 // call is one running call: what it reserved, and where its marks begin in the journal.
 type call struct {
 	table           *leaseTable
-	account, budget *lease // The account is nil for a call that costs nothing, the budget for a key without one.
+	account, budget *lease // The account is nil for a call that costs nothing or is uncharged, the budget for a key without one.
 	amount          app.Amount
 	first           journal.LSN // This is the position of its first mark, or 0 before there is one.
 	began           time.Duration

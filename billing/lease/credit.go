@@ -20,7 +20,7 @@ const balanceReadMax = 500 * time.Millisecond
 // just had credit in its lease; otherwise it reads the balance once. A balance that cannot be read is not a failure.
 func (m *Manager) CheckCredit(ctx context.Context, r billing.HoldRequest) error {
 	b := m.table.Load()
-	if m.o.Balance == nil || b != nil && b.funded(r.AccountID, r.Min, m.mono()) {
+	if r.Uncharged || m.o.Balance == nil || b != nil && b.funded(r.AccountID, r.Min, m.mono()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, balanceReadMax)

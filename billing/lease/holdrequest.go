@@ -135,5 +135,6 @@ func (h *holdRequest) checkCaller(ctx context.Context) error {
 func (h *holdRequest) hold() billing.Hold {
 	return billing.Hold{
 		ID: h.request.ID, AccountID: h.request.AccountID, BudgetID: h.request.BudgetID, Amount: h.call.amount, Epoch: h.call.table.replica.Epoch,
+		Uncharged: h.request.Uncharged,
 	}
 }

@@ -103,7 +103,8 @@ func (m *Manager) refuse(err error, reason *atomic.Int64) error {
 }
 
 // Hold reserves credit: Want, or what there is when that is at least Min. It is a memory operation when the account's lease
-// has enough; otherwise the manager asks the database once. A caller who leaves while it waits costs nothing.
+// has enough; otherwise the manager asks the database once. A caller who leaves while it waits costs nothing. An uncharged hold
+// grants Want without a lease, and is recorded like any other.
 func (m *Manager) Hold(ctx context.Context, r billing.HoldRequest) (billing.Hold, error) {
 	if r.Min == 0 {
 		r.Min = r.Want
@@ -120,7 +121,12 @@ func (m *Manager) Hold(ctx context.Context, r billing.HoldRequest) (billing.Hold
 	}
 	failpoint.At(failpoint.C0)
 	g := holdRequest{manager: m, request: r, want: r.Want, call: call{table: b, began: m.mono()}}
-	if err = m.acquire(ctx, &g); err == nil && !m.calls.add(r.ID, g.call) {
+	if r.Uncharged {
+		g.call.amount = r.Want
+	} else {
+		err = m.acquire(ctx, &g)
+	}
+	if err == nil && !m.calls.add(r.ID, g.call) {
 		m.releaseHold(g.call)
 		err = fmt.Errorf("lease: hold %q: a call of this id runs", r.ID)
 	}
@@ -230,7 +236,9 @@ func (m *Manager) extend(ctx context.Context, h *billing.Hold, more, least app.A
 	r := billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: least}
 	g := holdRequest{manager: m, request: r, want: more,
 		call: call{table: b}}
-	if err := m.acquire(ctx, &g); err != nil {
+	if h.Uncharged {
+		g.call.amount = more
+	} else if err := m.acquire(ctx, &g); err != nil {
 		return err
 	}
 	if !m.raise(h.ID, g.call) {

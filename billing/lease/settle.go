@@ -59,7 +59,10 @@ func (m *Manager) beginSettle(h billing.Hold, s billing.Settlement) (p pendingCa
 		return p, false
 	}
 	h.Amount = p.call.amount
-	p.id, p.cost, p.delivered = h.ID, h.Charge(s.Cost), s.Delivered
+	p.id, p.delivered = h.ID, s.Delivered
+	if !h.Uncharged {
+		p.cost = h.Charge(s.Cost)
+	}
 	p.data = s.Encode(h, m.o.ReplicaID, m.o.Now())
 	return p, true
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"gopkg.in/yaml.v3"
 
 	"umg/app/catalog"
@@ -166,15 +167,20 @@ func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		waiting, cancel := context.WithTimeout(ctx, inForceMax)
-		defer cancel()
-		behind, err := catalog.AwaitReplicas(waiting, s.db)
-		if len(behind) > 0 {
-			return fmt.Errorf("the catalog is stored, but after %s these servers still serve the one before; see their logs: %s",
-				inForceMax, strings.Join(behind, ", "))
-		}
-		return err
+		return awaitServers(ctx, s.db)
 	})
+}
+
+// awaitServers waits until all running servers serve the catalog that is stored.
+func awaitServers(ctx context.Context, db *sqlx.DB) error {
+	waiting, cancel := context.WithTimeout(ctx, inForceMax)
+	defer cancel()
+	behind, err := catalog.AwaitReplicas(waiting, db)
+	if len(behind) > 0 {
+		return fmt.Errorf("the catalog is stored, but after %s these servers still serve the one before; see their logs: %s",
+			inForceMax, strings.Join(behind, ", "))
+	}
+	return err
 }
 
 // userAtHost names the person who applies a catalog, for its history.

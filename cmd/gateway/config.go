@@ -16,6 +16,7 @@ import (
 	"umg/app"
 	"umg/app/asset"
 	"umg/app/mail"
+	"umg/app/operator"
 	"umg/app/video"
 	"umg/billing/failpoint"
 )
@@ -42,8 +43,17 @@ type Config struct {
 	admissionFlags
 	limitFlags
 	telemetryFlags
+	setupFlags
 
 	demo demoSettings
+}
+
+// setupFlags configure the first start of a gateway.
+type setupFlags struct {
+	Quick       bool       `env:"UMG_QUICK" help:"Publish the providers whose keys are set, and make a key without charges."`
+	SetupCredit app.Amount `default:"10" env:"UMG_SETUP_CREDIT" help:"Dollars for the first operator." placeholder:"DOLLARS"`
+
+	ProviderAddress map[string]string `hidden:"" help:"Other base URLs of found providers." placeholder:"PRESET=URL"`
 }
 
 // httpFlags configure the listeners, how they stop, and which addresses the server believes and reaches.
@@ -157,6 +167,7 @@ type demoSettings struct {
 	assetWaits          asset.Waits
 	outbox              bool // The console shows mails that cannot be sent.
 	operatorsNeedNoCode bool // Operators reach their pages without multi-factor authentication.
+	seeded              bool // The demo makes its own user and catalog, so there is no set-up.
 }
 
 // variablesElsewhere are environment names that no field reads: the bench and browser tests use them, and the operator names
@@ -181,6 +192,7 @@ func (c *Config) AfterApply() error {
 		{c.StripeKey == "" && (c.StripeWebhookSecret != "" || c.StripeURL != ""),
 			"--stripe-webhook-secret and --stripe-url have no effect without UMG_STRIPE_KEY; set it, or remove them"},
 		{c.SMTP != "" && c.MailFrom == "", "UMG_SMTP needs --mail-from, the address that mails come from"},
+		{c.SetupCredit < 0 || c.SetupCredit > operator.AmountMax, "--setup-credit must be from 0 to " + operator.AmountMax.String()},
 		{c.TrialCredit < 0 || c.TrialDays < 1, "--trial-credit must not be negative and --trial-days at least 1"},
 		{c.VideoRetention < time.Hour, "--video-retention must be at least 1h"},
 		{c.MaxInFlight < 0 || c.MaxMemory < 0 || c.MaxSchedulingDelay < 0,

@@ -172,7 +172,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 		videoFlags:     videoFlags{Storage: c.Storage, VideoRetention: demoVideoRetention},
 		telemetryFlags: c.telemetryFlags,
 		demo: demoSettings{
-			signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, outbox: true, operatorsNeedNoCode: true,
+			signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, outbox: true, operatorsNeedNoCode: true, seeded: true,
 			assetWaits: asset.Waits{Settle: c.AssetCleanupDelay},
 			videoWaits: video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
 		},
@@ -353,11 +353,28 @@ Try it:
     -H "Authorization: Bearer %s" -H "Content-Type: application/json" \
     -d '{"model":"%s","messages":[{"role":"user","content":"Hello!"}]}'
 
-Stop it with Ctrl-C. What is in it stays in %s for the next start.
+%sStop it with Ctrl-C. What is in it stays in %s for the next start.
 
 `, r.ConsoleURL, r.Email, r.Password, r.BaseURL, r.SDKAPIKey, r.APIKey, r.ConsoleURL, r.MetricsURL,
-		c.logFile(), r.BaseURL, r.SDKAPIKey, demoModel, c.Data)
+		c.logFile(), r.BaseURL, r.SDKAPIKey, demoModel, c.realKeyText(r.Email), c.Data)
 	return writeReady(c.ReadyFile, r)
+}
+
+// realKeyText says how to add a key of a provider to the demo. It is empty for a demo on another database, whose address the commands
+// would need.
+func (c *demoCommand) realKeyText(email string) string {
+	if c.DatabaseURL != "" {
+		return ""
+	}
+	return fmt.Sprintf(`Add a real key: make the login an operator, sign in again, and open Operator → Providers in the console:
+
+  %[1]s operator add %[2]s --data %[3]s
+
+Or add a provider by a command, which reads its key and encrypts it:
+
+  %[1]s provider add openai --models all --markup 10%% --data %[3]s
+
+`, os.Args[0], email, c.Data)
 }
 
 // writeReady writes the file atomically, because a waiting script must never read half of it.

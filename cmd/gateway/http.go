@@ -103,11 +103,12 @@ func (g *gatewayServer) newConsole() *console.Console {
 		Operator: operatorpages.Sources{
 			Actions:      operator.New(db, operator.Options{Ledger: b.ledger, Now: now, IDs: ids}),
 			MinuteCounts: s.minuteCounts, MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settlements: b.settling,
-			Credentials: s.credentials, Spend: s.spend, TestCalls: check.NewStore(db), DB: db, References: s.references,
-			ProviderClient: s.providers, Tests: s.tests,
+			Credentials: s.credentials, Spend: s.spend, TestCalls: check.NewStore(db), DB: db,
+			References: s.references, ProviderClient: s.providers, Tests: s.tests,
 		},
-		Outbox: outbox, Now: time.Now, BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
-		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,
+		Setup: s.setup, Outbox: outbox, Now: time.Now,
+		BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
+		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode, Simulated: g.cfg.demo.seeded,
 	})
 }
 

@@ -24,6 +24,8 @@ type commands struct {
 	Migrate    migrateCommand     `cmd:"" help:"Migrate the database to the schema of this version."`
 	Catalog    catalogCommands    `cmd:"" help:"Check, compare, apply or export the catalog of providers, models and routes."`
 	Library    libraryCommands    `cmd:"" help:"Show and update the library of models, with their limits and costs."`
+	Provider   providerCommands   `cmd:"" help:"Add, test, pause and remove providers."`
+	Model      modelCommands      `cmd:"" help:"Publish, price and retire models."`
 	Credential credentialCommands `cmd:"" help:"Store credentials of providers, encrypted, for catalog files to name."`
 	Account    accountCommands    `cmd:"" help:"Freeze and unfreeze accounts, and multiply their limits."`
 	Credit     creditCommands     `cmd:"" help:"Grant, debit and refund credit."`

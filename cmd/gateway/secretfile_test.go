@@ -17,7 +17,7 @@ import (
 var secretWords = regexp.MustCompile(`key|secret|password|token|credential|database-url|redis-url|dsn|smtp`)
 
 // notSecrets are flags whose names contain such a word.
-var notSecrets = []string{"account-tokens-per-minute", "token-interval", "leak-report-keys", "show-secret"}
+var notSecrets = []string{"account-tokens-per-minute", "token-interval", "leak-report-keys", "show-secret", "key-env", "key-file"}
 
 // flagsOf lists the flags of all commands.
 func flagsOf(t *testing.T) []*kong.Flag {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -31,8 +32,11 @@ func (c *serveCommand) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if err := g.begin(ctx, os.Stdout); err != nil {
+		return errors.Join(err, g.close())
+	}
 	if len(g.services.catalog.Snapshot().Models()) == 0 {
-		log.Warn("catalog empty, no model can be called", "remedy", "gateway catalog apply FILE")
+		log.Warn("catalog empty, no model can be called", "remedy", "gateway provider add PRESET, or gateway catalog apply FILE")
 	}
 	log.Info("serving", "console", g.cfg.BaseURL+"/console", "api", g.cfg.BaseURL+"/v1", "ops", g.http.ops.Addr().String())
 	return errors.Join(g.run(ctx), g.close())

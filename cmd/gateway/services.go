@@ -32,6 +32,7 @@ import (
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
 	"umg/app/seal"
+	"umg/app/setup"
 	"umg/app/traffic"
 	"umg/app/trial"
 	"umg/app/video"
@@ -68,6 +69,7 @@ type serviceLayer struct {
 	content     *contentlog.Service
 	idempotency *idempotency.Service
 	prices      *notification.PriceChanges
+	setup       *setup.Service // Setup is nil in a demo, which seeds itself.
 
 	heapFloor []byte // HeapFloor is kept until the process ends and never used.
 }
@@ -108,7 +110,21 @@ func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.Secret
 		Credit: g.billing.leases.CheckCredit, Rates: g.cfg.rates(), Log: g.log,
 		EndUserKey: seal.Derive(g.stores.key, "umg end users"),
 	})
+	g.openSetup(secrets)
 	return nil
+}
+
+// openSetup opens what takes an empty gateway into operation.
+func (g *gatewayServer) openSetup(secrets catalog.SecretLookup) {
+	if g.cfg.demo.seeded {
+		return
+	}
+	s := &g.services
+	s.setup = setup.New(setup.Options{
+		DB: g.stores.database.db, Accounts: s.accounts, Ledger: g.billing.ledger, Catalog: s.catalog, Providers: s.providers,
+		Env: secrets, CheckValue: checkCredential, Addresses: g.cfg.ProviderAddress, Credit: g.cfg.SetupCredit,
+		Now: g.stores.clock.Now, IDs: g.stores.ids, Random: rand.Reader, Log: g.log,
+	})
 }
 
 // openAccounts opens accounts and keys. Without a mail server no address can be verified, so new accounts get trial credit only
@@ -246,11 +262,15 @@ func (s *serviceLayer) workers(dsn string) []worker {
 	listening := func(run func(ctx context.Context, dsn string) error) worker {
 		return func(ctx context.Context) error { return run(ctx, dsn) }
 	}
-	return []worker{
+	workers := []worker{
 		s.admission.Run, s.limits.Run, s.accounts.Run, s.apiKeys.Run, s.idempotency.Run, s.assets.Run,
 		s.minuteCounts.Run, s.recentCalls.Run, s.content.Run, s.prices.Run, s.spend.Run,
 		listening(s.videos.Run), listening(s.webhooks.Run), listening(s.keys.Run), listening(s.catalog.Run), listening(s.health.Run),
 	}
+	if s.setup != nil {
+		workers = append(workers, s.setup.Run)
+	}
+	return workers
 }
 
 func (s *serviceLayer) close() {

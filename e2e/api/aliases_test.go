@@ -202,6 +202,15 @@ func TestAPIAliasesOfKeys(t *testing.T) {
 	}
 }
 
+// defaultAliases are all aliases that a catalog has without naming them.
+var defaultAliases = []string{
+	"anthropic-beta", "anthropic-version", "openai-poll-after-ms", "openai-processing-ms", "x-api-key", "x-goog-api-key",
+	"/anthropic/v1/messages", "/anthropic/v1/messages/count_tokens", "/v1/openai/videos",
+	"/v1/models/{model}:countTokens", "/v1/models/{model}:generateContent", "/v1/models/{model}:streamGenerateContent",
+	"/v1beta/{model}:countTokens", "/v1beta/{model}:generateContent", "/v1beta/{model}:streamGenerateContent",
+	"/v1beta/models/{model}:countTokens", "/v1beta/models/{model}:generateContent", "/v1beta/models/{model}:streamGenerateContent",
+}
+
 // TestAPIAliasesAreConfiguration switches the aliases off in the catalog, and others on: what is not configured is not
 // found, the paths and headers of the service stay, and nothing needs a restart.
 func TestAPIAliasesAreConfiguration(t *testing.T) {
@@ -216,7 +225,7 @@ func TestAPIAliasesAreConfiguration(t *testing.T) {
 	if !works(path) || !works(path, "Authorization", "", "X-Api-Key", c.APIKey) {
 		t.Fatal("the aliases of the default catalog do not work")
 	}
-	setAliases(t, g, "aliases: {}\n")
+	setAliases(t, g, "aliases:\n  off:\n  - "+strings.Join(defaultAliases, "\n  - ")+"\n")
 	for deadline := time.Now().Add(harness.CallTimeMax); works(path); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the aliases are never switched off")

@@ -171,6 +171,19 @@ var assignments = map[string]assignment{
 	},
 	"POST /console/operator/credentials/:name/delete": {status: http.StatusNotFound, few: true},
 
+	"POST /console/operator/model/edit":               {body: "id=" + harness.CheapModel + "&step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/model/prices":             {body: "id=" + harness.CheapModel + "&step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/model/withdraw":           {body: "id=" + harness.CheapModel + "&step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/model/retire":             {body: "id=" + harness.CheapModel + "&step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/model/routes":             {body: "id=" + harness.CheapModel + "&step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/model/route":              {body: "id=" + harness.CheapModel + "&step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/model/remove":             {body: "id=" + harness.CheapModel + "&step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/providers/:id/edit":       {body: "step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/providers/:id/credential": {body: "step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/providers/:id/on":         {body: "step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/providers/:id/delete":     {body: "step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+	"POST /console/operator/providers/:id/preset":     {body: "step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
+
 	"POST /console/operator/trials/codes":           {body: codeBody, status: http.StatusNotFound, few: true},
 	"POST /console/operator/trials/codes/:code/end": {status: http.StatusNotFound, few: true},
 

@@ -18,11 +18,13 @@ type Onboarding struct {
 	Fresh    *views.FreshKey
 	MayCall  bool // the reader may call models from the console
 
-	BaseURL  string // base URL of the API, ends in /v1
-	Model    string // a cheap model that can be called; empty without one
-	Bodies   []StyleBody
-	Language string // language of the first sample, from the cookie umg_language
-	Style    string // style of the first sample, from the cookie umg_style
+	BaseURL string // base URL of the API, ends in /v1
+	Model   string // a cheap model that can be called; empty without one
+	// MayAddModels is set for operators, who add models themselves.
+	MayAddModels bool
+	Bodies       []StyleBody
+	Language     string // language of the first sample, from the cookie umg_language
+	Style        string // style of the first sample, from the cookie umg_style
 
 	Unfunded bool // calls would be refused because there is no credit
 	Mails    string

@@ -17,6 +17,27 @@ type Overview struct {
 	Failure    *views.LoadFailure // set when a part could not be read
 	Unverified *views.Unverified
 	Hooks      []views.Webhook // endpoints that were disabled after failures, or are about to be
+	Providers  ProviderHint
+}
+
+// ProviderHint is why an operator should add a provider.
+type ProviderHint string
+
+// The hints about providers. Only operators see them.
+const (
+	NoProviderHint    ProviderHint = ""
+	NoModels          ProviderHint = "none"      // no model can be called
+	OnlySimulated     ProviderHint = "simulated" // all providers are those of the demo
+	addProviderPath                = views.OperatorPath + "/providers/new"
+	addProviderManual              = views.OperatorHelpPath + "/first-start"
+)
+
+// title says what is missing.
+func (h ProviderHint) title() string {
+	if h == OnlySimulated {
+		return "All models of this server are simulated"
+	}
+	return "No model can be called yet"
 }
 
 // neverFunded says whether the account waits for its first credit. The notice about its e-mail address says how to get it.

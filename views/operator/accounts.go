@@ -32,6 +32,7 @@ type Account struct {
 	CreatedAt    time.Time
 	Paid         bool // the account has had other credit than the trial's
 	Frozen       bool
+	Uncharged    bool // calls are recorded, but not charged
 	Indebted     bool // frozen only because of its debt
 	Closed       bool
 	FrozenReason string
@@ -52,6 +53,8 @@ func (a Account) verdict() views.Badge {
 		return views.Badge{Tone: ui.Danger, Text: "Frozen"}
 	case a.Owed > 0:
 		return views.Badge{Tone: ui.Warning, Text: "Owes"}
+	case a.Uncharged:
+		return views.Badge{Tone: ui.Info, Text: "Not charged"}
 	case !a.Paid:
 		return views.Badge{Tone: ui.Plain, Text: "Trial only"}
 	}

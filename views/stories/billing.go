@@ -132,6 +132,11 @@ func spendOf(by string) billingpages.Breakdown {
 // limitPages are the states of the spend limit and of promotion codes.
 func limitPages() []Story {
 	return []Story{
+		billingStory("billing-uncharged", "An account whose calls are not charged", 200, views.Balance{Known: true, Uncharged: true},
+			func(b *billingpages.Overview) {
+				b.Credit, b.Pay, b.Receipts, b.Proof, b.Spend = views.Credit{}, nil, nil, &views.Proof{At: at(3 * time.Second)},
+					billingpages.Breakdown{Query: b.Spend.Query}
+			}),
 		billingStory("billing-limit-near", "Nearly all of the spend limit is spent", 200, full(),
 			func(b *billingpages.Overview) { b.Limit = monthLimit(91_400_000_000) }),
 		billingStory("billing-limit-reached", "The spend limit is reached", 200, full(),

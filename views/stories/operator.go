@@ -78,7 +78,7 @@ func operatorPages() []Story {
 	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(),
 		credentialPages(), providerPages(), providerFormPages(), providerTestPages(), providerModelPages(),
 		providerPublishPages(), catalogPages(), metricPages(),
-		marginPages())
+		marginPages(), providerManagement(), modelManagement())
 }
 
 func exampleTraffic(s views.Shell) operatorpages.Traffic {

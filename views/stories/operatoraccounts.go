@@ -56,6 +56,9 @@ func onePages() []Story {
 			v.Account.Frozen, v.Account.FrozenReason, v.Own = true, "Traffic from a card that was reported as stolen", true
 			v.FrozenAt, v.FrozenBy, v.Members[0].Self = ago(3*time.Hour), "ops@example.com", true
 		}),
+		one("operator-account-uncharged", "An account that is not charged", func(v *operatorpages.AccountDetail) {
+			v.Account.Uncharged, v.Account.Balance, v.Free, v.Leased, v.Entries, v.Credit = true, 0, 0, 0, nil, views.Credit{}
+		}),
 		one("operator-account-owing", "An account frozen for what it owes", func(v *operatorpages.AccountDetail) {
 			v.Account.Frozen, v.Account.Indebted, v.Account.Owed, v.Credit.Owed = true, true, 12_500_000_000, 12_500_000_000
 			v.Account.FrozenReason = "Credit that was spent already was taken back, so the account owes us."

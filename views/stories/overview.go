@@ -60,6 +60,13 @@ func overview() []Story {
 			o.Credit = &views.Credit{}
 		}), views.Balance{Known: true, LowAt: app.Dollar, NeverFunded: true}),
 		story("overview-busy", "A busy account", 200, busy),
+		story("overview-simulated", "For the operator of a demo", 200, func(o *homepages.Overview) {
+			firstAnswered(o)
+			o.Providers = homepages.OnlySimulated
+		}),
+		story("overview-no-models", "For the operator of a gateway without models", 200, func(o *homepages.Overview) {
+			o.Providers, o.Onboarding.Model = homepages.NoModels, ""
+		}),
 		story("overview-huge", "Great numbers", 200, huge),
 	}
 	return append(list, overviewLater(story, balance, fresh)...)

@@ -69,8 +69,8 @@ func All() []Story {
 	var all []Story
 	for _, group := range [][]Story{
 		entry(), overview(), recipes(), limits(), models(), playground(), videos(), assets(), assetPlays(), keys(), roles(), webhooks(),
-		prompts(), billing(), usage(), signIn(), profile(), security(), people(), auditPages(), operatorPages(), outbox(), shell(), docs(),
-		trouble(), parts(),
+		prompts(), billing(), usage(), signIn(), setup(), profile(), security(), people(), auditPages(), operatorPages(), outbox(),
+		shell(), docs(), trouble(), parts(),
 	} {
 		all = append(all, group...)
 	}
@@ -119,6 +119,7 @@ func entry() []Story {
 			e.Email, e.FormError = Email, "We could not create this account. If you have one already, sign in instead."
 		}),
 		signIn("sign-in", "Sign in", 200, func(*signinpages.Entry) {}),
+		signIn("sign-in-setup", "Sign in, a gateway without an operator", 200, func(e *signinpages.Entry) { e.Setup = true }),
 		signIn("sign-in-wrong", "Sign in, wrong password", 422, func(e *signinpages.Entry) {
 			e.Email, e.FormError, e.Next = Email, "E-mail or password is wrong.", "/console/keys"
 		}),

@@ -98,7 +98,7 @@ func (p Playground) priceWords() string {
 }
 
 func (p Playground) balanceWords() string {
-	if !p.Balance.Known {
+	if !p.Balance.Known || p.Balance.Uncharged {
 		return ""
 	}
 	after := p.Balance.Available - p.cost()
@@ -244,7 +244,7 @@ const askPath = views.SettingsPath + "#videos"
 
 // balanceNanos is the balance for the script, empty while it is not known.
 func (p Playground) balanceNanos() string {
-	if !p.Balance.Known {
+	if !p.Balance.Known || p.Balance.Uncharged {
 		return ""
 	}
 	return strconv.FormatInt(int64(p.Balance.Available), 10)

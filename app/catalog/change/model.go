@@ -8,8 +8,8 @@ import (
 )
 
 // AddModels adds models at the end. A model that exists gets the routes that it does not have after its own, in their order; everything
-// else of it stays, and so do its prices. A new model loses the aliases that are the id or an alias of another model, and its id is no alias
-// of others any more.
+// else of it stays, and so do its prices. A new model loses the aliases that are the id or an alias of another model, and its id is no
+// alias of others any more.
 func AddModels(f catalog.File, models []catalog.FileModel) (catalog.File, error) {
 	next := f
 	next.Models = slices.Clone(f.Models)

@@ -69,7 +69,8 @@ func findRoute(m *catalog.FileModel, o RouteOrder) (catalog.FileRoute, error) {
 	case 0:
 		return catalog.FileRoute{}, errNoRoute(m.ID, o.Provider, o.Model)
 	}
-	return catalog.FileRoute{}, app.InvalidValue("style", "%s has %d routes to %s at %s. Name the style too.", m.ID, len(found), o.Model, o.Provider)
+	return catalog.FileRoute{}, app.InvalidValue("style", "%s has %d routes to %s at %s. Name the style too.",
+		m.ID, len(found), o.Model, o.Provider)
 }
 
 // RemoveRoute removes the routes of a model to a provider's model. It returns an error when an available model would have none left.

@@ -60,7 +60,8 @@ func (c *Console) accounts(p *page.Page) error {
 func viewAccount(a *operator.Account) operatorpages.Account {
 	return operatorpages.Account{
 		ID: a.ID, Name: a.Name, Owner: a.Owner, People: a.People, Balance: a.Balance, Owed: a.Owed, CreatedAt: a.CreatedAt,
-		Paid: a.PaidAt != nil, Frozen: a.FrozenAt != nil, Indebted: a.Indebted, Closed: a.Closed, FrozenReason: a.FrozenReason,
+		Paid: a.PaidAt != nil, Frozen: a.FrozenAt != nil, Uncharged: a.Uncharged, Indebted: a.Indebted, Closed: a.Closed,
+		FrozenReason: a.FrozenReason,
 	}
 }
 

@@ -16,7 +16,9 @@ const choicesKept = 4
 // choiceKey says what a list of choices was made from.
 type choiceKey struct {
 	provider, preset, library string
-	listedAt                  time.Time
+	// with are the values of the provider's fields, on which costs depend.
+	with     string
+	listedAt time.Time
 }
 
 // choiceCache keeps the choices of the providers that operators look at, because to make those of a long list takes longer than a page
@@ -27,16 +29,19 @@ type choiceCache struct {
 	all  map[choiceKey][]library.Choice
 }
 
-// of returns the list of a key, and calls list when it is not known.
-func (c *choiceCache) of(key choiceKey, list func() []library.Choice) []library.Choice {
+// of returns the list of a key, and calls list when it is not known. An error of list is returned.
+func (c *choiceCache) of(key choiceKey, list func() ([]library.Choice, error)) ([]library.Choice, error) {
 	c.mu.Lock()
 	found, isKnown := c.all[key]
 	c.touch(key, isKnown)
 	c.mu.Unlock()
 	if isKnown {
-		return found
+		return found, nil
 	}
-	found = list()
+	found, err := list()
+	if err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {
@@ -50,7 +55,7 @@ func (c *choiceCache) of(key choiceKey, list func() []library.Choice) []library.
 		delete(c.all, c.keys[0])
 		c.keys = slices.Delete(c.keys, 0, 1)
 	}
-	return found
+	return found, nil
 }
 
 // touch makes a known key the one that was used last.

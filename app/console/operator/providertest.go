@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -166,6 +167,25 @@ func (c *Console) testModels(ctx context.Context, f *catalog.FileProvider) ([]op
 	return all, nil
 }
 
+// alternatives are the models of a style that may be tested in place of the cheapest one, cheapest first.
+func alternatives(choices []library.Choice, f *catalog.FileProvider, style llm.Style) []catalog.FileModel {
+	var left []*library.Choice
+	for i := range choices {
+		if choices[i].Offer.Style == style {
+			left = append(left, &choices[i])
+		}
+	}
+	var all []catalog.FileModel
+	for best := cheapest(left); best != nil && len(all) < alternativesMax; best = cheapest(left) {
+		all = append(all, best.FileModel(f.ID, 1, 0))
+		left = slices.DeleteFunc(left, func(choice *library.Choice) bool { return choice == best })
+	}
+	return all
+}
+
+// alternativesMax bounds the models of a style from which a test chooses one that the provider lists.
+const alternativesMax = 40
+
 // cheapest is the choice with the cheapest output that is not at its end, one that calls tools where there is one. It is nil without one
 // that has a cost.
 func cheapest(choices []*library.Choice) *library.Choice {
@@ -207,9 +227,12 @@ func (c *Console) choicesOf(ctx context.Context, f *catalog.FileProvider) ([]lib
 	if !selected.ListedAt.IsZero() && len(selected.Listed) > 0 {
 		listed = selected.Listed
 	}
-	return c.choices.of(choiceKey{f.ID, f.Preset, lib.Date, selected.ListedAt}, func() []library.Choice {
-		return sortedChoices(lib.Choices(f.Preset, listed))
-	}), selected, nil
+	key := choiceKey{provider: f.ID, preset: f.Preset, library: lib.Date, with: fmt.Sprint(f.With), listedAt: selected.ListedAt}
+	choices, err := c.choices.of(key, func() ([]library.Choice, error) {
+		all, err := lib.ChoicesFor(*f, listed)
+		return sortedChoices(all), err
+	})
+	return choices, selected, err
 }
 
 // startProviderTest starts a test with the models of the form.
@@ -241,6 +264,7 @@ func (c *Console) startProviderTest(p *page.Page) error {
 	isInvalid := false
 	for i := range v.Models {
 		m := &v.Models[i]
+		proposed := m.Model
 		m.Model = strings.TrimSpace(p.FormValue(fieldModel + m.Style))
 		switch {
 		case m.Model == "":
@@ -248,6 +272,9 @@ func (c *Console) startProviderTest(p *page.Page) error {
 			m.Error, isInvalid = "Enter a name without spaces of at most 256 characters.", true
 		default:
 			o.Models = append(o.Models, testedFileModel(lib, choices, &found, llm.Style(m.Style), m.Model))
+			if m.Model == proposed { // The provider may lack what the library proposes, but not what the operator chooses.
+				o.Alternatives = append(o.Alternatives, alternatives(choices, &found, llm.Style(m.Style))...)
+			}
 		}
 	}
 	if isInvalid {

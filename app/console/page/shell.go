@@ -52,9 +52,9 @@ func (r *Renderer) accounts(p *Page) []views.AccountChoice {
 func (r *Renderer) Balance(p *Page) views.Balance {
 	b, err := r.o.Ledger.Balance(p.Request().Context(), p.User.AccountID)
 	if err != nil {
-		return views.Balance{}
+		return views.Balance{Uncharged: p.User.Uncharged}
 	}
-	shown := views.Balance{Known: true, Available: b.Spendable(), LowAt: lowBalanceAt}
+	shown := views.Balance{Known: true, Available: b.Spendable(), LowAt: lowBalanceAt, Uncharged: p.User.Uncharged}
 	if shown.Available <= 0 {
 		before, err := r.o.Ledger.EntryList(p.Request().Context(), billing.EntryQuery{AccountID: p.User.AccountID, Limit: 1})
 		shown.NeverFunded = err == nil && len(before.Entries) == 0

@@ -66,6 +66,9 @@ type Options struct {
 	Sources catalog.Sources
 	// Models are those that may be called, with routes to the provider. At most one per style is called: the first.
 	Models []catalog.FileModel
+	// Alternatives are called in place of a model of Models that the list of the provider lacks: of each style the first one that the
+	// list has.
+	Alternatives []catalog.FileModel
 	Client *provider.Client
 	Now    app.Clock
 	// Store keeps what test calls cost; nil to keep nothing. By is the operator for whom the test runs.

@@ -148,3 +148,23 @@ func TestAListOf10000ModelsIsTested(t *testing.T) {
 		t.Errorf("%d models, %d reports: %+v", len(r.Models), progress, s)
 	}
 }
+
+// TestTheListDecidesAmongAlternatives proposes a model that the provider does not list, with and without others in its place.
+func TestTheListDecidesAmongAlternatives(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 0)
+	w := *find(t, "anthropic")
+	w.models = []model{{"claude-haiku-9-9", w.models[0].styles}, {"claude-haiku-9-8", w.models[0].styles}, w.models[0]}
+	o := b.options(&w)
+	o.Alternatives, o.Models = o.Models, o.Models[:1]
+	var seen recorder
+	r := check.Run(t.Context(), o, seen.report)
+	if s := steps(r)["call messages"]; !r.Passed || s.Model != "claude-haiku-4-5" {
+		t.Errorf("the call is %+v:\n%s", s, states(r))
+	}
+	o.Alternatives = nil
+	r = check.Run(t.Context(), o, seen.report)
+	if s := steps(r)["call messages"]; r.Passed || s.State != check.Failed || s.Model != "claude-haiku-9-9" {
+		t.Errorf("without others the call is %+v", s)
+	}
+}

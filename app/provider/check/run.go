@@ -88,12 +88,64 @@ func (r *run) addTarget(m *catalog.FileModel) {
 		if route.Provider != r.o.File.ID || isTaken {
 			continue
 		}
-		file := *m
-		// Only what a call of the model at this provider needs is left.
-		file.ID, file.Routes = m.ID+"/"+string(route.Style), []catalog.FileRoute{route}
-		file.Fallbacks, file.LongerContext, file.Successor, file.Announced = nil, "", "", nil
-		file.Availability, file.Paused = catalog.Available, false
-		r.targets = append(r.targets, &target{style: route.Style, name: route.Model, file: file})
+		r.targets = append(r.targets, &target{style: route.Style, name: route.Model, file: calledModel(m, route)})
+	}
+}
+
+// calledModel is a model with no more than a call of it by the route needs.
+func calledModel(m *catalog.FileModel, route catalog.FileRoute) catalog.FileModel {
+	file := *m
+	file.ID, file.Routes = m.ID+"/"+string(route.Style), []catalog.FileRoute{route}
+	file.Fallbacks, file.LongerContext, file.Successor, file.Announced = nil, "", "", nil
+	file.Availability, file.Paused = catalog.Available, false
+	return file
+}
+
+// chooseListed replaces the models that the list of the provider lacks by alternatives that it has.
+func (r *run) chooseListed() {
+	listed := map[string]bool{}
+	for _, m := range r.result.Models {
+		listed[m.ID] = true
+	}
+	has := func(m *catalog.FileModel, name string) bool {
+		return listed[name] || slices.ContainsFunc(m.Aliases, func(alias string) bool { return listed[alias] })
+	}
+	for _, t := range r.targets {
+		if len(listed) == 0 || has(&t.file, t.name) {
+			continue
+		}
+		for i := range r.o.Alternatives {
+			m := &r.o.Alternatives[i]
+			at := slices.IndexFunc(m.Routes, func(route catalog.FileRoute) bool {
+				return route.Style == t.style && route.Provider == r.o.File.ID && has(m, route.Model)
+			})
+			if at >= 0 {
+				r.replaceModel(t, calledModel(m, m.Routes[at]))
+				break
+			}
+		}
+	}
+}
+
+// replaceModel lets the target call another model.
+func (r *run) replaceModel(t *target, m catalog.FileModel) {
+	snapshot, err := r.snapshot(catalog.File{Providers: []catalog.FileProvider{r.o.File}, Models: []catalog.FileModel{m}})
+	if err != nil {
+		return // The step of the first model says what is wrong.
+	}
+	t.name, t.file, t.problem, t.detail = m.Routes[0].Model, m, "", ""
+	t.use(snapshot)
+	for _, name := range styleSteps {
+		s := r.step(name, t.style)
+		s.Model = t.name
+		r.report(*s)
+	}
+}
+
+// use takes the model and the route of the target from a snapshot.
+func (t *target) use(s *catalog.Snapshot) {
+	if m, ok := s.Model(t.file.ID); ok && len(m.Routes) > 0 {
+		t.model, t.route = m, &m.Routes[0]
 	}
 }
 
@@ -106,6 +158,7 @@ func (r *run) run(ctx context.Context) Result {
 	r.prepare()
 	if r.problem == "" {
 		isProven := r.list(ctx)
+		r.chooseListed()
 		for _, t := range r.targets {
 			isProven = r.style(ctx, t, isProven)
 		}
@@ -217,9 +270,7 @@ func (r *run) prepare() {
 		return
 	}
 	for _, t := range r.targets {
-		if m, ok := snapshot.Model(t.file.ID); ok && len(m.Routes) > 0 {
-			t.model, t.route = m, &m.Routes[0]
-		}
+		t.use(snapshot)
 	}
 }
 

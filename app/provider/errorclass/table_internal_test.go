@@ -28,6 +28,7 @@ func TestErrorsMeanWhatTheirProviderMeans(t *testing.T) {
 		{"xai", llm.Responses, 400, "", `{"code":"invalid-argument","error":"Incorrect API key provided. You can obtain one."}`, Key},
 		{"xai", llm.Responses, 400, "", `{"code":"invalid-argument","error":"the tool 'Incorrect API key provided' is not one"}`, Request},
 		{"", llm.Messages, 400, "", `{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, Account},
+		{"", llm.Messages, 400, "", `{"error":{"type":"invalid_request_error","message":"You have reached your specified workspace API usage limits. You will regain access on 2026-12-01 at 00:00 UTC."}}`, Account},
 		{"anthropic", llm.Messages, 400, "", `{"error":{"type":"invalid_request_error","message":"tools: credit balance is too low"}}`, Request},
 		{"anthropic", llm.Messages, 529, "", `{"error":{"type":"overloaded_error"}}`, Overloaded},
 		{"anthropic", llm.Messages, 404, "", `{"error":{"type":"not_found_error","message":"model: x"}}`, Route},

@@ -161,7 +161,7 @@ func TestFormsOfLists(t *testing.T) {
 // TestAnEndlessListEnds reads lists without an end in one page and over many pages, and a page with one endless text.
 func TestAnEndlessListEnds(t *testing.T) {
 	b := setup(t)
-	rows := []byte(strings.Repeat(`{"id":"m0","object":"model","owned_by":"system"},`, 1000))
+	rows := []byte(strings.Repeat(`{"id":"m0","object":"model","description":"`+strings.Repeat("x", 4<<10)+`"},`, 10))
 	for name, h := range map[string]http.HandlerFunc{
 		"the same rows": func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, `{"data":[`)

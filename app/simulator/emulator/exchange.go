@@ -119,8 +119,8 @@ func (x *exchange) understand(path string) *refusal {
 	if _, isError := x.provider.Errors[x.fault]; isError {
 		return refuse(x.fault)
 	}
-	for name, value := range x.provider.Needs {
-		if x.r.Header.Get(name) != value {
+	for name, values := range x.provider.Needs {
+		if !slices.Contains(values, x.r.Header.Get(name)) {
 			return refuse("request", "message", name+": header is required")
 		}
 	}

@@ -82,8 +82,8 @@ func (x *exchange) answerList(l *listRule) (object, *refusal) {
 	if _, isError := x.provider.Errors[x.fault]; isError {
 		return nil, refuse(x.fault)
 	}
-	for name, value := range x.provider.Needs {
-		if x.r.Header.Get(name) != value {
+	for name, values := range x.provider.Needs {
+		if !slices.Contains(values, x.r.Header.Get(name)) {
 			return nil, refuse("request", "message", name+": header is required")
 		}
 	}

@@ -35,7 +35,7 @@ type provider struct {
 	Prefix    bool                   `yaml:"prefix"`
 	Developer bool                   `yaml:"developer"`
 	Images    []string               `yaml:"images"`
-	Needs     map[string]string      `yaml:"needs"`
+	Needs     map[string][]string    `yaml:"needs"`
 	Headers   map[string]string      `yaml:"headers"`
 	Comment   string                 `yaml:"comment"`
 	Cached    int64                  `yaml:"cached"`

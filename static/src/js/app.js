@@ -17,4 +17,5 @@ import "./compare.js";
 import "./times.js";
 import "./scrollers.js";
 import "./forms.js";
+import "./reorder.js";
 import "./toasts.js";

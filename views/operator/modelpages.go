@@ -1,0 +1,297 @@
+package operator
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"umg/views"
+	"umg/views/format"
+	"umg/views/ui"
+)
+
+const (
+	modelsIntro = "Every model of the catalog: who may call it, what it costs, and who serves it."
+	// modelFormPath is the address of the forms of a model. They take its id as a parameter, because ids have slashes.
+	modelFormPath = views.OperatorPath + "/model"
+	modelsPath    = views.OperatorModelsPath
+	providersPath = views.ProvidersPath
+)
+
+// ModelFormPath is the address of a form of a model.
+func ModelFormPath(form, id string) string {
+	return modelFormPath + "/" + form + "?" + url.Values{"id": {id}}.Encode()
+}
+
+// ManagedState is what a model is for customers.
+type ManagedState string
+
+// The states of a model. A model is hidden when it has no prices or no routes.
+const (
+	ManagedOffered  ManagedState = "offered"
+	ManagedUnserved ManagedState = "unserved" // no provider of it can be used now
+	ManagedPaused   ManagedState = "paused"
+	ManagedHidden   ManagedState = "hidden" // announced to customers as coming, and not callable
+	ManagedRetired  ManagedState = "retired"
+)
+
+// ManagedModel is a model in the list of operators.
+type ManagedModel struct {
+	ID, Name, Owner string
+	Kind            string
+	State           ManagedState
+	Providers       []string // in the order in which they are tried
+	Accounts        int      // accounts that may call it; zero for all
+	Input, Output   string   // prices in words; empty for a model without
+	PriceUnit       string
+	Markup          string    // such as +10%; empty for own prices
+	Announced       time.Time // day of announced prices; zero without
+	Shutdown        time.Time // zero without
+	UnknownCost     bool      // the cost of a route is not known
+}
+
+// ManagedModels is the list of all models for operators.
+type ManagedModels struct {
+	views.Shell
+	Query     ManagedQuery
+	List      []ManagedModel
+	Found     int // models that match, on all pages
+	All       int
+	Providers []ui.Option
+	Failure   *views.LoadFailure
+}
+
+// ManagedPageSize is how many models a page of the list has.
+const ManagedPageSize = 100
+
+// ManagedQuery says which models are listed. It is the address of the page.
+type ManagedQuery struct {
+	Text, Provider, State string
+	Page                  int // the first page is 0
+}
+
+var managedStates = []ui.Option{
+	{Value: "", Label: "All"}, {Value: string(ManagedOffered), Label: "Offered"}, {Value: string(ManagedHidden), Label: "Hidden"},
+	{Value: string(ManagedPaused), Label: "Paused"}, {Value: string(ManagedUnserved), Label: "Not served"},
+	{Value: "private", Label: "Some accounts"}, {Value: "announced", Label: "Price change announced"}, {Value: "uncosted",
+		Label: "Cost unknown"},
+}
+
+// ParseManagedQuery reads an address; what cannot be meant is left out.
+func ParseManagedQuery(values url.Values) ManagedQuery {
+	q := ManagedQuery{
+		Text: views.FilterText(values.Get("q")), Provider: views.FilterText(values.Get("provider")),
+		State: views.KnownOption(values.Get("state"), managedStates),
+	}
+	const pagesMax = 100
+	for n := range pagesMax {
+		if values.Get("page") == format.Int(n+1) {
+			q.Page = n
+		}
+	}
+	return q
+}
+
+// Matches reports whether a model belongs to the list.
+func (q ManagedQuery) Matches(m *ManagedModel) bool {
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(q.Text)) }
+	switch {
+	case q.Text != "" && !has(m.ID) && !has(m.Name) && !has(m.Owner):
+		return false
+	case q.Provider != "" && !slices.Contains(m.Providers, q.Provider):
+		return false
+	}
+	switch q.State {
+	case "":
+		return true
+	case "private":
+		return m.Accounts > 0
+	case "announced":
+		return !m.Announced.IsZero()
+	case "uncosted":
+		return m.UnknownCost
+	}
+	return string(m.State) == q.State
+}
+
+// Path is the address of the list.
+func (q ManagedQuery) Path() string {
+	values := url.Values{}
+	for name, value := range map[string]string{"q": q.Text, "provider": q.Provider, "state": q.State} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if q.Page > 0 {
+		values.Set("page", format.Int(q.Page+1))
+	}
+	if len(values) == 0 {
+		return modelsPath
+	}
+	return modelsPath + "?" + values.Encode()
+}
+
+func (q ManagedQuery) at(page int) ManagedQuery {
+	q.Page = page
+	return q
+}
+
+func (q ManagedQuery) isNarrowed() bool { return q.Text != "" || q.Provider != "" || q.State != "" }
+
+// more reports whether there is a page after this one.
+func (l ManagedModels) more() bool { return (l.Query.Page+1)*ManagedPageSize < l.Found }
+
+// shown says how many models there are.
+func (l ManagedModels) shown() string {
+	text := format.CountOf(int64(l.Found), "model", "models")
+	if l.Found > ManagedPageSize {
+		first := l.Query.Page*ManagedPageSize + 1
+		text = format.Int(first) + "–" + format.Int(first+len(l.List)-1) + " of " + text
+	}
+	return text
+}
+
+// verdict is the state in a word.
+func (s ManagedState) verdict() views.Badge {
+	switch s {
+	case ManagedOffered:
+		return views.Badge{Tone: ui.Success, Text: "Offered"}
+	case ManagedUnserved:
+		return views.Badge{Tone: ui.Danger, Text: "Not served"}
+	case ManagedPaused:
+		return views.Badge{Tone: ui.Warning, Text: "Paused"}
+	case ManagedRetired:
+		return views.Badge{Tone: ui.Plain, Text: "Retired"}
+	}
+	return views.Badge{Tone: ui.Plain, Text: "Hidden"}
+}
+
+// prices are the prices of text in words.
+func (m ManagedModel) prices() string {
+	if m.Input == "" && m.Output == "" {
+		return ""
+	}
+	return strings.Trim(m.Input+" / "+m.Output, " /")
+}
+
+// notes are what the list says under the state.
+func (m ManagedModel) notes() (list []string) {
+	if m.Accounts > 0 {
+		list = append(list, "Only "+format.CountOf(int64(m.Accounts), "account", "accounts"))
+	}
+	if !m.Announced.IsZero() {
+		list = append(list, "New prices from "+format.Day(m.Announced))
+	}
+	if !m.Shutdown.IsZero() {
+		list = append(list, "Retires "+format.Day(m.Shutdown))
+	}
+	return list
+}
+
+// ManagedDetail is a model with everything that an operator may change.
+type ManagedDetail struct {
+	views.Shell
+	ManagedModel
+	Version     int64
+	Description string
+	Notice      string
+	Aliases     []string
+	Visible     []AccountName // the accounts that may call it; none for all
+	Limits      []Fact
+	Facts       []Fact
+	Prices      []ManagedPrice
+	SizePrices  int // prices that differ by size
+	Conditions  []ManagedCondition
+	Change      *ManagedChange
+	Routes      []ManagedRoute
+	Unroutable  string // why it has no route; empty with routes
+	BelowCost   []string
+	Margin      []MarginLine // by provider
+	MarginTotal MarginLine
+	MarginDays  int
+	Pause       *TrafficPause
+	Failure     *views.LoadFailure // the margin could not be read
+}
+
+// AccountName is an account in a list.
+type AccountName struct{ ID, Name string }
+
+// Fact is a name with a value in words.
+type Fact struct{ Name, Value string }
+
+// ManagedPrice is the price of a meter beside its cost.
+type ManagedPrice struct {
+	Label string
+	Unit  string // such as per 1M tokens
+	Price string // empty for what is not charged
+	Cost  string // of the first route; empty when it is not known
+	Below bool   // the price is below the cost
+}
+
+// ManagedCondition is other prices for some calls.
+type ManagedCondition struct{ Calls, Effect string }
+
+// ManagedChange is prices that were announced.
+type ManagedChange struct {
+	From  time.Time
+	Lines []string
+}
+
+// ManagedRoute is a route of a model for operators.
+type ManagedRoute struct {
+	Key                    string // names the route in forms
+	Provider, ProviderName string
+	Upstream, Style        string
+	Order, Weight          int
+	Share                  int64 // percent of the calls among routes of one order; zero alone
+	IsTied                 bool  // has the order of the route above
+	Cost                   string
+	State                  views.Badge
+	Note                   string // why it cannot be used
+}
+
+func (r ManagedRoute) label() string { return r.ProviderName + ", " + r.Upstream }
+
+// isRetired reports whether the model has left the catalog.
+func (m ManagedDetail) isRetired() bool { return m.State == ManagedRetired }
+
+// visibility says who may call the model.
+func (m ManagedDetail) visibility() string {
+	if len(m.Visible) == 0 {
+		return "All accounts"
+	}
+	return "Only " + format.CountOf(int64(len(m.Visible)), "account", "accounts")
+}
+
+// pricing says how the prices are made.
+func (m ManagedDetail) pricing() string {
+	switch {
+	case m.Markup != "":
+		return "Cost of the first route " + m.Markup
+	case len(m.Prices) == 0:
+		return "No prices"
+	}
+	return "Own prices"
+}
+
+// RoutePath is the address of a form of a route.
+func RoutePath(form, model, key string) string {
+	return modelFormPath + "/" + form + "?" + url.Values{"id": {model}, "route": {key}}.Encode()
+}
+
+func pausePath(kind, id string, paused bool) string {
+	verb := "pause"
+	if paused {
+		verb = "resume"
+	}
+	return views.OperatorPath + "/" + verb + "?" + url.Values{"kind": {kind}, "id": {id}}.Encode()
+}
+
+// unit is what the prices are for, and how they are made.
+func (m ManagedModel) unit() string {
+	if m.Markup == "" {
+		return m.PriceUnit
+	}
+	return m.PriceUnit + ", cost " + m.Markup
+}

@@ -1,0 +1,142 @@
+package setup
+
+import (
+	"strconv"
+	"time"
+
+	"umg/app"
+	"umg/views"
+	"umg/views/format"
+	"umg/views/home"
+	"umg/views/ui"
+)
+
+// The steps, by their numbers.
+const (
+	stepAccount = iota + 1
+	stepKeys
+	stepModels
+	stepTry
+)
+
+// steps are the titles of the steps, in their order.
+var steps = []string{"Your account", "Keys", "Models", "Try it"}
+
+// The paths of the steps.
+const (
+	KeysPath   = views.SetupPath + "/keys"
+	ModelsPath = views.SetupPath + "/models"
+	TryPath    = views.SetupPath + "/try"
+	FinishPath = views.SetupPath + "/finish"
+)
+
+// Account is the first step: the code from the log, and the operator's e-mail address and password.
+type Account struct {
+	views.Shell
+	Code          string
+	Email         string
+	CodeError     string
+	EmailError    string
+	PasswordError string
+	FormError     string
+	Wait          time.Duration // set after too many attempts
+	Credit        app.Amount    // what the account gets; zero for none
+}
+
+// Keys is the second step: providers whose keys are in the environment of the server.
+type Keys struct {
+	views.Shell
+	Found []FoundKey
+	Usual []string // variables that find a provider
+	Error string   // why the form was refused
+}
+
+// FoundKey is a provider whose key is in the environment.
+type FoundKey struct {
+	ID, Name  string
+	Variables []string
+	Chosen    bool
+	Published bool // the catalog has the provider
+}
+
+// Models is the third step: what the chosen providers have.
+type Models struct {
+	views.Shell
+	Offers      []Offer
+	Markup      string // what the user typed, such as 10%
+	MarkupError string
+	Error       string // why nothing was published
+}
+
+// Offer is a provider with the models that it would publish.
+type Offer struct {
+	ID, Name string
+	Models   []ModelLine
+	Listed   bool // the provider's own list was read
+	Unpriced int  // models of the list without a known price
+	// Problem, ProviderWords and Advice say why the list was not read, and are empty otherwise.
+	Problem, ProviderWords, Advice string
+	Published                      bool // the catalog has the provider
+}
+
+// ModelLine is a model with its costs.
+type ModelLine struct{ ID, Input, Output string }
+
+// Try is the last step: a first call.
+type Try struct {
+	views.Shell
+	Credit app.Amount
+	Models int    // models that can be called
+	Model  string // the cheapest; empty without one
+	Sent   *home.SentCall
+	Enrols bool // the operator pages need sign-in codes, which the operator does not have yet
+}
+
+// stateOf is how far a step is while another is shown.
+func stateOf(step, shown int) ui.StepState {
+	switch {
+	case step < shown:
+		return ui.StepDone
+	case step == shown:
+		return ui.StepCurrent
+	}
+	return ui.StepNext
+}
+
+func stepOf(shown int) string {
+	return "Step " + strconv.Itoa(shown) + " of " + strconv.Itoa(len(steps))
+}
+
+// words says how many models an offer publishes, and from where they are.
+func (o Offer) words() string {
+	models := format.CountOf(int64(len(o.Models)), "model", "models")
+	switch {
+	case o.Published:
+		return "In the catalog already."
+	case len(o.Models) == 0 && o.Listed:
+		return "The provider lists no model whose price is known."
+	case o.Listed:
+		return models + " that your key can call."
+	}
+	return models + " of the model library."
+}
+
+// publishable reports whether an offer has something to publish.
+func (o Offer) publishable() bool { return !o.Published && len(o.Models) > 0 }
+
+func (m Models) publishable() bool {
+	for _, o := range m.Offers {
+		if o.publishable() {
+			return true
+		}
+	}
+	return false
+}
+
+// alsoUnpriced says what of a list is not offered.
+func (o Offer) alsoUnpriced() string {
+	if o.Unpriced == 1 {
+		return "1 further model has no known price. You can publish it later, with a price of your own."
+	}
+	return format.Count(int64(o.Unpriced)) + " further models have no known price. You can publish them later, with prices of your own."
+}
