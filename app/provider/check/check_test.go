@@ -162,6 +162,11 @@ func TestTheListDecidesAmongAlternatives(t *testing.T) {
 	if s := steps(r)["call messages"]; !r.Passed || s.Model != "claude-haiku-4-5" {
 		t.Errorf("the call is %+v:\n%s", s, states(r))
 	}
+	o.Alternatives = o.Alternatives[:2]
+	r = check.Run(t.Context(), o, seen.report)
+	if s := steps(r)["call messages"]; !r.Passed || s.State != check.Skipped || !strings.Contains(s.Detail, "lists no model") {
+		t.Errorf("without a listed one the call is %+v", s)
+	}
 	o.Alternatives = nil
 	r = check.Run(t.Context(), o, seen.report)
 	if s := steps(r)["call messages"]; r.Passed || s.State != check.Failed || s.Model != "claude-haiku-9-9" {

@@ -46,6 +46,8 @@ type target struct {
 	route   *catalog.Route
 	problem string
 	detail  string
+	// isUnlisted is set when the list of the provider has neither the model nor an alternative to it.
+	isUnlisted bool
 }
 
 // styleSteps are the steps of each style, in order.
@@ -101,7 +103,8 @@ func calledModel(m *catalog.FileModel, route catalog.FileRoute) catalog.FileMode
 	return file
 }
 
-// chooseListed replaces the models that the list of the provider lacks by alternatives that it has.
+// chooseListed replaces the models that the list of the provider lacks by alternatives that it has. A style whose alternatives are not
+// listed either is not tested.
 func (r *run) chooseListed() {
 	listed := map[string]bool{}
 	for _, m := range r.result.Models {
@@ -117,9 +120,12 @@ func (r *run) chooseListed() {
 		for i := range r.o.Alternatives {
 			m := &r.o.Alternatives[i]
 			at := slices.IndexFunc(m.Routes, func(route catalog.FileRoute) bool {
-				return route.Style == t.style && route.Provider == r.o.File.ID && has(m, route.Model)
+				return route.Style == t.style && route.Provider == r.o.File.ID
 			})
-			if at >= 0 {
+			if at < 0 {
+				continue
+			}
+			if t.isUnlisted = !has(m, m.Routes[at].Model); !t.isUnlisted {
 				r.replaceModel(t, calledModel(m, m.Routes[at]))
 				break
 			}

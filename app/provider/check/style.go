@@ -19,6 +19,10 @@ func (r *run) style(ctx context.Context, t *target, isProven bool) bool {
 	if r.problem != "" || ctx.Err() != nil {
 		return isProven
 	}
+	if t.isUnlisted {
+		r.skip(t, "The provider lists no model that is known to be called in this style. Enter one to test it.", styleSteps...)
+		return isProven
+	}
 	call := r.step(StepCall, t.style)
 	if t.route == nil {
 		r.begin(call)
