@@ -18,12 +18,12 @@ const (
 	formsPath    = "/console/operator/model/"
 )
 
-var versionField = regexp.MustCompile(`name="version" value="([0-9]+)"`)
+var openedVersion = regexp.MustCompile(`name="version" value="([0-9]+)"`)
 
 // versionOf is the version that a page was opened at.
 func versionOf(t *testing.T, a reply) string {
 	t.Helper()
-	found := versionField.FindStringSubmatch(a.body)
+	found := openedVersion.FindStringSubmatch(a.body)
 	if found == nil {
 		t.Fatalf("the page has no version: %d", a.status)
 	}
