@@ -57,6 +57,12 @@ func ParseFactor(s string) (Factor, error) {
 	return Factor(n / factorNanos), nil
 }
 
+// MarkUp multiplies an amount of nano-dollars, rounded up.
+func (f Factor) MarkUp(nanos int64) int64 {
+	whole, part := nanos/int64(factorOne), nanos%int64(factorOne)
+	return whole*int64(f) + (part*int64(f)+int64(factorOne)-1)/int64(factorOne)
+}
+
 // String prints the factor as the file has it.
 func (f Factor) String() string {
 	const places = 4

@@ -77,13 +77,12 @@ func (c *Console) renderOverview(p *page.Page, status int, s start) error {
 	return c.Render(p, status, homepages.OverviewPage(o))
 }
 
-// providerHint is why the reader should add a provider. It is empty for readers who are not operators. Operators
-// who lack sign-in codes set them up on the way.
+// providerHint is why the reader should add a provider. It is empty for readers who are not operators.
 func (c *Console) providerHint(p *page.Page) homepages.ProviderHint {
 	s := c.o.Catalog.Snapshot()
 	isReal := func(one *catalog.Provider) bool { return one.Wires != nil }
 	switch {
-	case !p.User.Operator && !p.MustEnrol:
+	case !p.User.Operator:
 		return homepages.NoProviderHint
 	case !slices.ContainsFunc(s.Models(), func(m *catalog.Model) bool { return m.Available }):
 		return homepages.NoModels
@@ -117,7 +116,7 @@ func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*homepage
 	if b := c.Balance(p); b.Known && b.Available <= 0 && !b.Uncharged {
 		o.Unfunded = true
 	}
-	o.MayAddModels = p.User.Operator || p.MustEnrol
+	o.MayAddModels, o.MustEnrol = p.User.Operator, p.MustEnrol
 	c.fillSamples(p, o)
 	if k, ok := exampleKey(keys, c.o.Now()); ok {
 		o.HasKey, o.KeyHint = true, k.Masked

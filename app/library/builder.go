@@ -258,13 +258,6 @@ func restOf(cost *catalog.FileCost) *catalog.FileCost {
 	return rest
 }
 
-// withoutTiers is a cost without the conditions on the size of the prompt.
-func withoutTiers(cost *catalog.FileCost) *catalog.FileCost {
-	out := clone(cost)
-	out.Conditions = slices.DeleteFunc(out.Conditions, func(c catalog.FileCondition) bool { return c.PromptOver > 0 })
-	return out
-}
-
 // library merges the drafts. The previous library completes costs whose base has not changed.
 func (b *builder) library(date string, sources []Source, previous *Library) *Library {
 	b.name()
@@ -412,7 +405,9 @@ func (b *builder) keep(previous *Library) {
 			d.offer.Cost = clone(old.Cost)
 		case sameBase(d.offer.Cost, old.Cost):
 			// Files tell the sizes of prompts that have other prices, so a file without them says that there are none any more.
-			complete(d.offer.Cost, withoutTiers(old.Cost))
+			kept := clone(old.Cost)
+			kept.Conditions = slices.DeleteFunc(kept.Conditions, func(c catalog.FileCondition) bool { return c.PromptOver > 0 })
+			complete(d.offer.Cost, kept)
 		default:
 			complete(d.offer.Cost, restOf(old.Cost))
 		}

@@ -104,6 +104,9 @@ func (p *Preset) values(with map[string]string) map[string]string {
 	return all
 }
 
+// AppliesTo reports whether there is the field, for the values of the fields before it.
+func (f *Field) AppliesTo(values map[string]string) bool { return holds(f.When, values) }
+
 // holds reports whether all fields of a condition have their values.
 func holds(condition, values map[string]string) bool {
 	for id, value := range condition {

@@ -123,7 +123,8 @@ func (c *libraryUpdate) update(ctx context.Context, s *database, out io.Writer, 
 	if err != nil {
 		return err
 	}
-	printUpdate(out, changes, lines, newShortfalls(inForce, followed))
+	known := catalog.BelowCost(inForce)
+	printUpdate(out, changes, lines, slices.DeleteFunc(catalog.BelowCost(followed), func(line string) bool { return slices.Contains(known, line) }))
 	if !c.Yes {
 		_, err := fmt.Fprintln(out, "Nothing was changed. Add --yes to store the data and to put the costs and prices in force.")
 		return err
@@ -164,10 +165,4 @@ func printUpdate(out io.Writer, changes []library.Change, lines, belowCost []str
 	if len(belowCost) > 0 {
 		section("Prices that will be below cost until then:", "", belowCost)
 	}
-}
-
-// newShortfalls are the prices of a file that are below cost and were not before.
-func newShortfalls(before, after catalog.File) []string {
-	known := catalog.BelowCost(before)
-	return slices.DeleteFunc(catalog.BelowCost(after), func(line string) bool { return slices.Contains(known, line) })
 }

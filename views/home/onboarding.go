@@ -20,8 +20,8 @@ type Onboarding struct {
 
 	BaseURL string // base URL of the API, ends in /v1
 	Model   string // a cheap model that can be called; empty without one
-	// MayAddModels is set for operators, who add models themselves.
-	MayAddModels bool
+	// MayAddModels is set for operators, who add models themselves, and MustEnrol for those who need sign-in codes first.
+	MayAddModels, MustEnrol bool
 	Bodies       []StyleBody
 	Language     string // language of the first sample, from the cookie umg_language
 	Style        string // style of the first sample, from the cookie umg_style

@@ -11,7 +11,7 @@ type ModelForm struct {
 	CatalogForm
 	ID, Model                 string // the id, and the name in force
 	Name, Description, Notice string
-	Visibility                string // one of the values below
+	Visibility                string // Its values are below.
 	Accounts                  string // ids of accounts, a line each
 	Aliases                   string // a line each
 	ContextTokens, OutputMax  string
@@ -41,7 +41,7 @@ type PriceForm struct {
 	views.Shell
 	CatalogForm
 	ID, Name   string
-	How        string // one of the values below
+	How        string // Its values are below.
 	Markup     string // percent above the cost
 	MarkupBase string // the cost that the markup is on, in words; empty when it is not known
 	Meters     []PriceField
@@ -49,7 +49,7 @@ type PriceForm struct {
 	Conditions string       // lines of the catalog file
 	Sizes      string       // lines of the catalog file
 	HasSizes   bool
-	When       string // one of the values below
+	When       string // Its values are below.
 	From       string // a day
 	Announced  string // day of the announced prices; empty without
 }
@@ -59,7 +59,7 @@ type PriceField struct {
 	Meter, Label, Hint string
 	Unit               string // such as per 1M tokens
 	Value              string
-	Cost               string // of the first route; empty when it is not known
+	Cost               string // Cost is that of the first route; empty when it is not known.
 }
 
 // The ways to make prices, and when they come into force.

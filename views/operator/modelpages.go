@@ -225,7 +225,7 @@ type ManagedPrice struct {
 	Label string
 	Unit  string // such as per 1M tokens
 	Price string // empty for what is not charged
-	Cost  string // of the first route; empty when it is not known
+	Cost  string // Cost is that of the first route; empty when it is not known.
 	Below bool   // the price is below the cost
 }
 

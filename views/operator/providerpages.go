@@ -101,7 +101,7 @@ type ProviderKeyForm struct {
 	views.Shell
 	CatalogForm
 	ID, Name  string
-	How       string // one of the values below
+	How       string // Its values are below.
 	Parts     []ProviderField
 	Reference string
 	Sealed    string   // name of the sealed credential that a pasted value replaces

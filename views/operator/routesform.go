@@ -59,7 +59,7 @@ type RouteForm struct {
 	Provider, Upstream string
 	Style              string
 	Styles             []Choice
-	Place              string // one of the places below; only for a new route
+	Place              string // Its values are the places below; only a new route has one.
 	Weight             string
 	Cost               string // lines of the catalog file
 }

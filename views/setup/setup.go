@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"strconv"
 	"time"
 
 	"umg/app"
@@ -101,10 +100,6 @@ func stateOf(step, shown int) ui.StepState {
 		return ui.StepCurrent
 	}
 	return ui.StepNext
-}
-
-func stepOf(shown int) string {
-	return "Step " + strconv.Itoa(shown) + " of " + strconv.Itoa(len(steps))
 }
 
 // words says how many models an offer publishes, and from where they are.

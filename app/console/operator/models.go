@@ -361,7 +361,8 @@ func fillPrices(v *operatorpages.ManagedDetail, m *catalog.FileModel) {
 			if line.Unit != "per "+quantity {
 				line.Cost += " per " + quantity
 			}
-			line.Below = isPriced && isBelow(price, costs)
+			perUnit := func(r billing.Rate) *big.Rat { return big.NewRat(int64(r.Amount), r.Per) }
+			line.Below = isPriced && perUnit(price).Cmp(perUnit(costs)) < 0
 		}
 		v.Prices = append(v.Prices, line)
 	}
@@ -373,12 +374,6 @@ func fillPrices(v *operatorpages.ManagedDetail, m *catalog.FileModel) {
 			Calls: catalog.ConditionCalls(&card.Conditions[i]), Effect: catalog.ConditionEffect(&card, i),
 		})
 	}
-}
-
-// isBelow reports whether a price is less than a cost for the same quantity.
-func isBelow(price, cost billing.Rate) bool {
-	perUnit := func(r billing.Rate) *big.Rat { return big.NewRat(int64(r.Amount), r.Per) }
-	return perUnit(price).Cmp(perUnit(cost)) < 0
 }
 
 func rateOf(card *billing.RateCard, m meter.Meter) (billing.Rate, bool) {

@@ -189,19 +189,12 @@ func (o *offered) priceRow(r *operatorpages.ChoiceRow, choice *library.Choice, p
 		cost := perMillion(price)
 		*texts[0] = format.Dollars(app.Amount(cost))
 		if hasPrice {
-			*texts[1] = format.Dollars(app.Amount(markedUp(cost, factor)))
+			*texts[1] = format.Dollars(app.Amount(factor.MarkUp(cost)))
 		}
 	}
 	if others := len(rates) + len(choice.Offer.Cost.Conditions) - 2; others > 0 { // input and output are shown
 		r.More = "and " + format.CountOf(int64(others), "other", "others")
 	}
-}
-
-// markedUp multiplies an amount by a factor, rounded up.
-func markedUp(nanos int64, factor catalog.Factor) int64 {
-	const one = 10_000
-	whole, part := nanos/one, nanos%one
-	return whole*int64(factor) + (part*int64(factor)+one-1)/one
 }
 
 // isReady reports whether a selected model can be published: it has a valid markup or prices.

@@ -31,47 +31,6 @@ const (
 	credentialJSON = "google" // the kind of auth whose credential is JSON of several lines
 )
 
-// providerPresets shows the presets to pick from.
-func (c *Console) providerPresets(p *page.Page) error {
-	v := operatorpages.ProviderPresets{Shell: c.Shell(p), Text: strings.TrimSpace(views.FilterText(p.QueryParam("q")))}
-	lib, err := library.Load(p.Request().Context(), c.o.DB)
-	if err != nil {
-		return err
-	}
-	file, err := catalog.Export(p.Request().Context(), c.o.DB)
-	if err != nil {
-		return err
-	}
-	words := strings.Fields(strings.ToLower(v.Text))
-	for _, known := range preset.All() {
-		card := presetCard(known, lib, &file)
-		text := strings.ToLower(strings.Join([]string{card.ID, card.Name, card.Note}, " "))
-		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
-			v.List = append(v.List, card)
-		}
-	}
-	slices.SortStableFunc(v.List, func(a, b operatorpages.PresetCard) int {
-		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
-	})
-	v.All = len(preset.All())
-	return c.Render(p, http.StatusOK, operatorpages.ProviderPresetsPage(v))
-}
-
-func presetCard(known *preset.Preset, lib *library.Library, file *catalog.File) operatorpages.PresetCard {
-	card := operatorpages.PresetCard{ID: known.ID, Name: known.Name, Note: known.Note}
-	for _, choice := range lib.Choices(known.ID, nil) {
-		if choice.Priced {
-			card.Priced++
-		}
-	}
-	for i := range file.Providers {
-		if file.Providers[i].Preset == known.ID {
-			card.Providers++
-		}
-	}
-	return card
-}
-
 // newProvider shows the form of a preset.
 func (c *Console) newProvider(p *page.Page) error {
 	known, ok := preset.Find(p.Param("preset"))
@@ -115,7 +74,7 @@ func (c *Console) providerForm(p *page.Page, known *preset.Preset, values url.Va
 		field := &known.Fields[i]
 		value := strings.TrimSpace(values.Get(prefix + field.ID))
 		switch {
-		case field.Secret || !holds(field.When, f.with):
+		case field.Secret || !field.AppliesTo(f.with):
 			continue
 		case len(field.Options) > 0:
 			if !slices.Contains(field.Options, value) {
@@ -146,15 +105,6 @@ func (c *Console) providerForm(p *page.Page, known *preset.Preset, values url.Va
 		})
 	}
 	return f, nil
-}
-
-func holds(condition, values map[string]string) bool {
-	for id, value := range condition {
-		if values[id] != value {
-			return false
-		}
-	}
-	return true
 }
 
 // choiceOf is a field with options. The words of an option are its name with spaces.
