@@ -80,12 +80,12 @@ func (k *providerFixture) export() catalog.File {
 	return f
 }
 
-var versionField = regexp.MustCompile(`name="version" value="(\d+)"`)
+var publishedVersion = regexp.MustCompile(`name="version" value="(\d+)"`)
 
 // version is the version in the form of a page.
 func version(t *testing.T, a reply) string {
 	t.Helper()
-	found := versionField.FindStringSubmatch(a.body)
+	found := publishedVersion.FindStringSubmatch(a.body)
 	if found == nil {
 		t.Fatal("the page has no version")
 	}

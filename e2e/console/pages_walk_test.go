@@ -105,7 +105,7 @@ func newReaders(t *testing.T) *tenants {
 // makeCode makes a promotion code.
 func (m *tenants) makeCode(t *testing.T) {
 	t.Helper()
-	m.things["promo"], m.things["credential"] = "READERSCODE", "readers"
+	m.things["promo"], m.things["credential"], m.things["preset"] = "READERSCODE", "readers", "anthropic"
 	a := m.signedIn.Visit(t, "/console/operator/credentials", url.Values{"name": {"readers"}, "value": {"a-credential-of-readers"}})
 	if a.Status != http.StatusSeeOther {
 		t.Fatalf("no credential: %d %s", a.Status, a.Body)

@@ -148,7 +148,7 @@ var listsAsked = map[string]string{
 	"/settings/audit": "kind actor from to before object", "/prompts": "q page", "/models": "q capability style modality status from to context unit view sort",
 	"/compare": "m only", "/docs": "q", "/search": "q", "/limits": "model", "/model/price": "model input output size", "/keys/new": "name mode",
 	"/playground": "model style prompt system tools schema param.temperature turn_role turn_text var_x version", "/playground/video": "model prompt size seconds remix",
-	"/operator": "replica", "/operator/margin": "days provider model", "/operator/pause": "kind id", "/operator/catalog": "before", "/operator/accounts": "q state sort after below", "/operator/trials": "made", "/operator/credentials/new": "name",
+	"/operator": "replica", "/operator/margin": "days provider model", "/operator/pause": "kind id", "/operator/catalog": "before", "/operator/accounts": "q state sort after below", "/operator/trials": "made", "/operator/credentials/new": "name", "/operator/providers/new": "q",
 	"/recipes/aider/calls": "since", "/notifications": "page after",
 }
 

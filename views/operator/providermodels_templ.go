@@ -751,7 +751,7 @@ func choiceRow(m ProviderModels, r ChoiceRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "\" hx-swap=\"outerHTML\" hx-select-oob=\"#choice-sum\" hx-sync=\"#choose:queue all\"><td role=\"cell\" class=\"cell-pick\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "\" hx-swap=\"outerHTML\" hx-select-oob=\"#choice-sum\" hx-sync=\"#choose:replace\"><td role=\"cell\" class=\"cell-pick\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
