@@ -22,9 +22,9 @@ type Onboarding struct {
 	Model   string // a cheap model that can be called; empty without one
 	// MayAddModels is set for operators, who add models themselves, and MustEnrol for those who need sign-in codes first.
 	MayAddModels, MustEnrol bool
-	Bodies       []StyleBody
-	Language     string // language of the first sample, from the cookie umg_language
-	Style        string // style of the first sample, from the cookie umg_style
+	Bodies                  []StyleBody
+	Language                string // language of the first sample, from the cookie umg_language
+	Style                   string // style of the first sample, from the cookie umg_style
 
 	Unfunded bool // calls would be refused because there is no credit
 	Mails    string

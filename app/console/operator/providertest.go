@@ -261,22 +261,7 @@ func (c *Console) startProviderTest(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	isInvalid := false
-	for i := range v.Models {
-		m := &v.Models[i]
-		proposed := m.Model
-		m.Model = strings.TrimSpace(p.FormValue(fieldModel + m.Style))
-		switch {
-		case m.Model == "":
-		case len(m.Model) > modelNameBytes || !app.Storable(m.Model) || strings.ContainsFunc(m.Model, unicode.IsSpace):
-			m.Error, isInvalid = "Enter a name without spaces of at most 256 characters.", true
-		default:
-			o.Models = append(o.Models, testedFileModel(lib, choices, &found, llm.Style(m.Style), m.Model))
-			if m.Model == proposed { // The provider may lack what the library proposes, but not what the operator chooses.
-				o.Alternatives = append(o.Alternatives, alternatives(choices, &found, llm.Style(m.Style))...)
-			}
-		}
-	}
+	isInvalid := c.takeTestModels(p, &v, &o, lib, choices)
 	if isInvalid {
 		return c.Render(p, http.StatusUnprocessableEntity, operatorpages.ProviderTestPage(v))
 	}
@@ -292,6 +277,28 @@ func (c *Console) startProviderTest(p *page.Page) error {
 		return err
 	}
 	return p.Redirect(http.StatusSeeOther, path)
+}
+
+// takeTestModels takes the models of the form into a test. It reports whether one of them has no possible name.
+func (c *Console) takeTestModels(
+	p *page.Page, v *operatorpages.ProviderTest, o *check.Options, lib *library.Library, choices []library.Choice,
+) (isInvalid bool) {
+	for i := range v.Models {
+		m := &v.Models[i]
+		proposed := m.Model
+		m.Model = strings.TrimSpace(p.FormValue(fieldModel + m.Style))
+		switch {
+		case m.Model == "":
+		case len(m.Model) > modelNameBytes || !app.Storable(m.Model) || strings.ContainsFunc(m.Model, unicode.IsSpace):
+			m.Error, isInvalid = "Enter a name without spaces of at most 256 characters.", true
+		default:
+			o.Models = append(o.Models, testedFileModel(lib, choices, &o.File, llm.Style(m.Style), m.Model))
+			if m.Model == proposed { // The provider may lack what the library proposes, but not what the operator chooses.
+				o.Alternatives = append(o.Alternatives, alternatives(choices, &o.File, llm.Style(m.Style))...)
+			}
+		}
+	}
+	return isInvalid
 }
 
 // testedFileModel is a model of the provider with one route in a style. The library may not know it.

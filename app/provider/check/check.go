@@ -69,8 +69,8 @@ type Options struct {
 	// Alternatives are called in place of a model of Models that the list of the provider lacks: of each style the first one that the
 	// list has.
 	Alternatives []catalog.FileModel
-	Client *provider.Client
-	Now    app.Clock
+	Client       *provider.Client
+	Now          app.Clock
 	// Store keeps what test calls cost; nil to keep nothing. By is the operator for whom the test runs.
 	Store *Store
 	By    string
