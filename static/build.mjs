@@ -136,7 +136,8 @@ emit("noscript.css", read("src", "noscript.css"));
 // Sheets that only some pages need, so that the other pages do not wait for them. views.go lists the pages.
 const sheets = {
   "money.css": ["billing", "usage", "requests"],
-  "account.css": ["account", "keys", "assets", "operator", "operatorwork", "providers", "operatormanage"],
+  "account.css": ["account", "keys", "assets", "operator", "operatorwork"],
+  "providers.css": ["providers", "operatormanage"],
   "models.css": ["modelpages"],
   "play.css": ["play", "playparts", "video", "videoplay", "prompts"],
   "start.css": ["start", "notices"],

@@ -258,6 +258,8 @@ var sheets = []sheet{
 	{name: "money.css", begins: []string{BillingPath, UsagePath, RequestsPath},
 		hidden: []string{MetricsPath, OperatorAccountsPath, TrialsPath, MarginPath, ProvidersPath, OperatorModelsPath}},
 	{name: "account.css", begins: []string{SettingsPath, "/console/keys", "/console/assets", LimitsPath}, hidden: []string{OperatorPath}},
+	// Forms of one model are beside the list of models.
+	{name: "providers.css", hidden: []string{ProvidersPath, strings.TrimSuffix(OperatorModelsPath, "s")}},
 	{name: "models.css", begins: []string{"/console/models", ComparePath}},
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},
 	{name: "start.css", exact: "/console", begins: []string{RecipesPath, LimitsPath, SetupPath, notificationsPath, notifySettingsPath},

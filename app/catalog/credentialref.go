@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"umg/app/preset"
 )
 
 // The references of credentials beside ${NAME}. Each is the whole text of a credential.
@@ -50,6 +52,8 @@ type Sources struct {
 	Sealed map[string]SealedCredential
 	// CheckValue returns why a credential cannot be used with a kind of auth; its error has nothing of the value. It may be nil.
 	CheckValue func(Auth, Secret) error
+	// presets are those of an earlier program that are still in force, by provider.
+	presets map[string]*preset.Preset
 }
 
 // badReference returns the problem of the reference of a credential, or an empty string.

@@ -78,14 +78,18 @@ func (v *FileProvider) Expanded() FileProvider {
 }
 
 // resolvePreset returns the provider with the members of its preset, and how its calls go to it. Fill returns the text of a field with the
-// values of its references, and add gets what is wrong with a field.
+// values of its references, and add gets what is wrong with a field. Earlier is the preset that an upgrade has changed and that is still in
+// force; nil for that of the program.
 func (v *FileProvider) resolvePreset(
-	fill func(field, text string) string, add func(field, text string),
+	earlier *preset.Preset, fill func(field, text string) string, add func(field, text string),
 ) (*FileProvider, map[llm.Style]*Wire, []*ModelList) {
 	if v.Preset == "" {
 		return v, nil, nil
 	}
 	known, ok := preset.Find(v.Preset)
+	if earlier != nil {
+		known, ok = earlier, true
+	}
 	if !ok {
 		add("preset", v.Preset+" is not known to this program")
 		return v, nil, nil

@@ -57,9 +57,52 @@ func PresetChangeOf(ctx context.Context, q postgres.Queryer, p *FileProvider) (P
 	return c, err
 }
 
-// ConfirmPreset records that an operator has seen how the preset of a provider differs. Nothing else changes.
+// ConfirmPreset puts the preset of this program in force for a provider, in place of the one from before an upgrade. Every replica is
+// notified once the transaction of q is committed.
 func ConfirmPreset(ctx context.Context, q postgres.Queryer, p *FileProvider) error {
-	return writePresets(ctx, q, []FileProvider{*p}, true)
+	if err := writePresets(ctx, q, []FileProvider{*p}, true); err != nil {
+		return err
+	}
+	return AnnounceSealed(ctx, q)
+}
+
+// earlierPresets are the recorded presets that differ from those of this program, by provider. A record that this program cannot read is
+// left out, so that its provider has the preset of the program.
+func earlierPresets(providers []FileProvider, records []byte) (map[string]*preset.Preset, error) {
+	var rows map[string]struct {
+		Preset   string
+		Settings json.RawMessage
+	}
+	if err := json.Unmarshal(records, &rows); err != nil {
+		return nil, fmt.Errorf("presets: %w", err)
+	}
+	var all map[string]*preset.Preset
+	for i := range providers {
+		p := &providers[i]
+		known, ok := preset.Find(p.Preset)
+		row, recorded := rows[p.ID]
+		if !ok || !recorded || row.Preset != p.Preset {
+			continue
+		}
+		var before map[string]any
+		if err := json.Unmarshal(row.Settings, &before); err != nil {
+			return nil, fmt.Errorf("preset of %s: %w", p.ID, err)
+		}
+		now, err := presetSettings(known)
+		if err != nil {
+			return nil, err
+		}
+		if reflect.DeepEqual(before, now) {
+			continue
+		}
+		if earlier, err := known.WithSettings(row.Settings); err == nil {
+			if all == nil {
+				all = map[string]*preset.Preset{}
+			}
+			all[p.ID] = earlier
+		}
+	}
+	return all, nil
 }
 
 // presetWords are the members of a preset that are for people and change no call.

@@ -300,7 +300,7 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 	set := contracts.set(before)
 	providers := map[string]*Provider{}
 	snap.sealedVersion, snap.files = s.sealedVersion, map[string]Secret{}
-	sources := Sources{Env: o.Secrets, Sealed: s.sealed, CheckValue: o.CheckCredential}
+	sources := Sources{Env: o.Secrets, Sealed: s.sealed, CheckValue: o.CheckCredential, presets: s.presets}
 	for i := range s.file.Providers {
 		p, r := s.file.Providers[i].resolve(&sources)
 		maps.Copy(snap.files, r.files)
@@ -339,7 +339,7 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 // resolve looks up the references of a provider. A missing value makes the provider unusable.
 func (v *FileProvider) resolve(sources *Sources) (*Provider, *resolver) {
 	r := &resolver{sources: sources}
-	v, wires, lists := v.resolvePreset(r.fill, func(field, text string) { r.addf(field, "%s", text) })
+	v, wires, lists := v.resolvePreset(sources.presets[v.ID], r.fill, func(field, text string) { r.addf(field, "%s", text) })
 	r.auth = v.Auth
 	p := &Provider{
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(r.fill("base_url", v.BaseURL), "/"),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"umg/app/postgres"
+	"umg/app/preset"
 )
 
 // channel is where a new version of the catalog is announced.
@@ -26,6 +27,8 @@ type stored struct {
 	cards map[string]string
 	// costCards are the ids of the cost cards in force, by route.
 	costCards map[string]string
+	// presets are those of an earlier program, by provider. They stay in force until an operator confirms those of this program.
+	presets map[string]*preset.Preset
 }
 
 // storedModel is a model as one statement brings it.
@@ -53,10 +56,13 @@ func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 		Version                    int64
 		SealedVersion              int64 `db:"sealed_version"`
 		Aliases, Providers, Models []byte
+		Presets                    []byte
 	}
 	err := q.GetContext(ctx, &row, `
 		select s.version, s.sealed_version, s.aliases,
 			(select coalesce(json_agg(p.entry order by p.position), '[]') from providers p) as providers,
+			(select coalesce(json_object_agg(k.provider_id, json_build_object('preset', k.preset, 'settings', k.settings)), '{}')
+				from provider_presets k) as presets,
 			(select coalesce(json_agg(json_build_object(
 				'entry', m.entry, 'availability', m.availability, 'paused', m.paused, 'card', c.id, 'rates', c.rates, 'conditions', c.conditions,
 				'routes', (select coalesce(json_agg(json_build_object(
@@ -79,6 +85,9 @@ func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 		return stored{}, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	s.file.Aliases = s.file.Aliases.withoutDefaults()
+	if s.presets, err = earlierPresets(s.file.Providers, row.Presets); err != nil {
+		return stored{}, fmt.Errorf("%w: %w", errUnreadable, err)
+	}
 	for _, sm := range models {
 		m := sm.Entry
 		m.Availability, m.Paused = sm.Availability, sm.Paused

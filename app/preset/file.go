@@ -228,6 +228,21 @@ func load() ([]*Preset, error) {
 	return all, nil
 }
 
+// WithSettings is the preset with other settings: all its members in YAML or JSON, but those for people.
+func (p *Preset) WithSettings(settings []byte) (*Preset, error) {
+	other := &Preset{}
+	d := yaml.NewDecoder(bytes.NewReader(settings))
+	d.KnownFields(true)
+	if err := d.Decode(other); err != nil {
+		return nil, fmt.Errorf("preset: %s: %w", p.ID, err)
+	}
+	other.ID, other.Name, other.Docs, other.Note = p.ID, p.Name, p.Docs, p.Note
+	if problems := other.problems(); len(problems) > 0 {
+		return nil, fmt.Errorf("preset: %s: %s", p.ID, strings.Join(problems, "; "))
+	}
+	return other, nil
+}
+
 // parse reads and checks one file. An unknown member is an error.
 func parse(text []byte) (*Preset, error) {
 	p := &Preset{}

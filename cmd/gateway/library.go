@@ -124,7 +124,8 @@ func (c *libraryUpdate) update(ctx context.Context, s *database, out io.Writer, 
 		return err
 	}
 	known := catalog.BelowCost(inForce)
-	printUpdate(out, changes, lines, slices.DeleteFunc(catalog.BelowCost(followed), func(line string) bool { return slices.Contains(known, line) }))
+	belowCost := slices.DeleteFunc(catalog.BelowCost(followed), func(line string) bool { return slices.Contains(known, line) })
+	printUpdate(out, changes, lines, belowCost)
 	if !c.Yes {
 		_, err := fmt.Fprintln(out, "Nothing was changed. Add --yes to store the data and to put the costs and prices in force.")
 		return err

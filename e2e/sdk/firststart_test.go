@@ -182,13 +182,21 @@ func TestFirstStartByForms(t *testing.T) {
 	}
 	firstBill(t, server)
 	p.Open(server.ConsoleURL + "/console/operator/margin")
-	p.RequireText(firstModel)
-	p.RequireText("Amazon Bedrock")
+	for _, row := range []string{firstModel, "anthropic", "bedrock"} {
+		p.requireRow(row)
+	}
 	p.CheckAccessibility()
 	p.SaveScreenshot("margin")
 	p.Open(server.ConsoleURL + "/console/usage")
-	p.RequireText(firstModel)
+	p.requireRow(firstModel)
 	p.SaveScreenshot("usage")
+}
+
+// requireRow waits until a table of the page has a row that begins with the text.
+func (p *firstOperator) requireRow(text string) {
+	p.T.Helper()
+	row := p.Locator("main tbody th", playwright.PageLocatorOptions{HasText: text}).First()
+	p.Must(p.Expect.Locator(row).ToBeVisible())
 }
 
 // servedBy counts the records of calls that a provider has answered, once all calls are settled.

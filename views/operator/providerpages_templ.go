@@ -451,9 +451,9 @@ func providerNotices(p ProviderDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var22 string
-				templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(", when the provider was last saved. The catalog was not changed: its own members still replace those of the preset. Test the provider, and confirm the new settings, or give it its earlier address.")
+				templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(", when the provider was last saved. The provider is still called as before. Test it, then confirm the new settings to use them. Saving the provider uses them too.")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/providerpages.templ`, Line: 79, Col: 204}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/providerpages.templ`, Line: 79, Col: 170}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 				if templ_7745c5c3_Err != nil {

@@ -114,7 +114,7 @@ func (r *reader) array(d *jsontext.Decoder, l *catalog.ModelList) error {
 // add adds a model that is not there yet. Names that no request could have are skipped.
 func (r *reader) add(m Model, prefix string) error {
 	m.ID = strings.TrimPrefix(m.ID, prefix)
-	if !isName(m.ID) || r.seen[m.ID] {
+	if !m.isCallable() || r.seen[m.ID] {
 		return nil
 	}
 	if len(r.models) >= RowsMax {
@@ -129,8 +129,9 @@ func (r *reader) add(m Model, prefix string) error {
 	return nil
 }
 
-func isName(id string) bool {
-	return id != "" && len(id) <= idBytesMax && utf8.ValidString(id) && !strings.ContainsFunc(id, func(c rune) bool {
+// isCallable reports whether a request could name the model.
+func (m *Model) isCallable() bool {
+	return m.ID != "" && len(m.ID) <= idBytesMax && utf8.ValidString(m.ID) && !strings.ContainsFunc(m.ID, func(c rune) bool {
 		return unicode.IsControl(c) || unicode.IsSpace(c) || c == unicode.ReplacementChar
 	})
 }
