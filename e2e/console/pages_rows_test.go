@@ -12,6 +12,10 @@ type pageLook struct {
 // pageLooks say how each address is opened that `gateway routes` tells of. {kind} in a query is the id of such a thing.
 var pageLooks = map[string]pageLook{
 	"/console":                                        {},
+	"/console/setup":                                  {part: "only an empty gateway has it, see TestFirstStartByForms"},
+	"/console/setup/keys":                             {part: "only an empty gateway has it, see TestFirstStartByForms"},
+	"/console/setup/models":                           {part: "only an empty gateway has it, see TestFirstStartByForms"},
+	"/console/setup/try":                              {part: "only an empty gateway has it, see TestFirstStartByForms"},
 	"/console/overview/requests":                      {part: "the rows of the overview, as they come"},
 	"/console/first-request":                          {part: "the step that waits, as it turns"},
 	"/console/recipes":                                {},

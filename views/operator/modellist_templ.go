@@ -66,7 +66,7 @@ func ManagedModelsPage(l ManagedModels) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = views.OperatorPage(l.Shell, "Models", modelsIntro, modelsPath).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = views.OperatorPage(l.Shell, "Models and routes", modelsIntro, modelsPath).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
