@@ -70,8 +70,8 @@ func ConfirmPreset(ctx context.Context, q postgres.Queryer, p *FileProvider) err
 // left out, so that its provider has the preset of the program.
 func earlierPresets(providers []FileProvider, records []byte) (map[string]*preset.Preset, error) {
 	var rows map[string]struct {
-		Preset   string
-		Settings json.RawMessage
+		Preset   string          `json:"preset"`
+		Settings json.RawMessage `json:"settings"`
 	}
 	if err := json.Unmarshal(records, &rows); err != nil {
 		return nil, fmt.Errorf("presets: %w", err)
