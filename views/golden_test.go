@@ -178,8 +178,9 @@ func own(page string) string {
 }
 
 const (
-	goldenLinesMax = 600    // bytes of a file; a longer one is not read
-	goldenSumMax   = 62_000 // lines of all files together
+	goldenLinesMax = 600 // bytes of a file; a longer one is not read
+	// goldenSumMax bounds the lines of all files together.
+	goldenSumMax = 62_000
 )
 
 // wholePage is a story whose page is kept whole.

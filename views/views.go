@@ -71,7 +71,8 @@ type Balance struct {
 	LowAt     app.Amount // the balance is amber at or below this
 
 	NeverFunded bool // the account has never had credit
-	Uncharged   bool // the account needs no credit, and its calls are not charged
+	// Uncharged accounts need no credit, and their calls are not charged.
+	Uncharged bool
 }
 
 // Tone is red for nothing left, amber for little. An uncharged account needs nothing.

@@ -41,8 +41,9 @@ type User struct {
 	LimitFactor  int    `db:"limit_factor"` // multiplier of the account's default limits
 	Frozen       bool   `db:"frozen"`       // members can read the account, but nothing may cost it anything
 	FrozenReason string `db:"frozen_reason"`
-	Uncharged    bool   `db:"uncharged"`    // calls are recorded, but need no credit and are not charged
-	KeepContent  bool   `db:"keep_content"` // content of playground calls is stored
+	// Uncharged accounts need no credit. Their calls are recorded and not charged.
+	Uncharged   bool `db:"uncharged"`
+	KeepContent bool `db:"keep_content"` // content of playground calls is stored
 }
 
 // Principal returns the user as a principal of the account. A frozen account is refused where credit is held, so it asks for credit.

@@ -58,7 +58,8 @@ type Key struct {
 	LimitFactor int  // multiplier of the account's limits
 	Paid        bool // the account has had credit in addition to the trial's
 	Frozen      bool // the account is frozen, so nothing may cost it anything
-	Uncharged   bool // the account needs no credit, and its calls are not charged
+	// Uncharged is set when the account needs no credit and its calls are not charged.
+	Uncharged   bool
 	KeepContent bool // the account decided to store content of the key's calls
 }
 

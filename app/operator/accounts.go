@@ -66,9 +66,11 @@ type Account struct {
 	PaidAt       *time.Time `db:"paid_at"` // since when it has had other credit than the trial's
 	FrozenAt     *time.Time `db:"frozen_at"`
 	FrozenReason string     `db:"frozen_reason"`
-	Indebted     bool       `db:"indebted"`  // frozen only because of its debt
-	Uncharged    bool       `db:"uncharged"` // calls are recorded, but need no credit and are not charged
-	Closed       bool       `db:"closed"`
+	// Indebted accounts are frozen only because of their debt.
+	Indebted bool `db:"indebted"`
+	// Uncharged accounts need no credit. Their calls are recorded and not charged.
+	Uncharged bool `db:"uncharged"`
+	Closed    bool `db:"closed"`
 }
 
 // Page is a part of the accounts. Spent is what they spent lately, by id; nil where adding it up took too long.

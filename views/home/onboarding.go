@@ -18,13 +18,17 @@ type Onboarding struct {
 	Fresh    *views.FreshKey
 	MayCall  bool // the reader may call models from the console
 
-	BaseURL string // base URL of the API, ends in /v1
-	Model   string // a cheap model that can be called; empty without one
+	// BaseURL is the base URL of the API, which ends in /v1.
+	BaseURL string
+	// Model is a cheap model that can be called. It is empty when there is none.
+	Model string
 	// MayAddModels is set for operators, who add models themselves, and MustEnrol for those who need sign-in codes first.
 	MayAddModels, MustEnrol bool
 	Bodies                  []StyleBody
-	Language                string // language of the first sample, from the cookie umg_language
-	Style                   string // style of the first sample, from the cookie umg_style
+	// Language is that of the first sample, from the cookie umg_language.
+	Language string
+	// Style is that of the first sample, from the cookie umg_style.
+	Style string
 
 	Unfunded bool // calls would be refused because there is no credit
 	Mails    string

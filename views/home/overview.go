@@ -25,9 +25,11 @@ type ProviderHint string
 
 // The hints about providers. Only operators see them.
 const (
-	NoProviderHint    ProviderHint = ""
-	NoModels          ProviderHint = "none"      // no model can be called
-	OnlySimulated     ProviderHint = "simulated" // all providers are those of the demo
+	NoProviderHint ProviderHint = ""
+	// NoModels means that no model can be called.
+	NoModels ProviderHint = "none"
+	// OnlySimulated means that all providers are those of the demo.
+	OnlySimulated     ProviderHint = "simulated"
 	addProviderPath                = views.OperatorPath + "/providers/new"
 	addProviderManual              = views.OperatorHelpPath + "/first-start"
 )

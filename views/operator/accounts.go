@@ -23,16 +23,17 @@ type Accounts struct {
 
 // Account is an account as operators see it.
 type Account struct {
-	ID, Name     string
-	Owner        string // e-mail address of the first owner; empty without one
-	People       int
-	Balance      app.Amount
-	Owed         app.Amount
-	Spent        *app.Amount // spend of 30 days; nil when adding it up took too long
-	CreatedAt    time.Time
-	Paid         bool // the account has had other credit than the trial's
-	Frozen       bool
-	Uncharged    bool // calls are recorded, but not charged
+	ID, Name  string
+	Owner     string // e-mail address of the first owner; empty without one
+	People    int
+	Balance   app.Amount
+	Owed      app.Amount
+	Spent     *app.Amount // spend of 30 days; nil when adding it up took too long
+	CreatedAt time.Time
+	Paid      bool // the account has had other credit than the trial's
+	Frozen    bool
+	// Uncharged accounts have their calls recorded and pay nothing for them.
+	Uncharged    bool
 	Indebted     bool // frozen only because of its debt
 	Closed       bool
 	FrozenReason string

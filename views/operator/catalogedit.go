@@ -13,18 +13,24 @@ type HiddenField struct{ Name, Value string }
 
 // CatalogConflict tells that another operator changed the catalog since a form was opened.
 type CatalogConflict struct {
-	By      string // empty for the gateway itself
-	At      time.Time
-	Changes []string // lines of the difference since the form was opened
-	Whole   bool     // the difference is not known, because the earlier catalog is not kept any more
+	// By is the person who made the change. It is empty for the gateway itself.
+	By string
+	At time.Time
+	// Changes has the lines of the difference since the form was opened.
+	Changes []string
+	// Whole is set when the difference is not known, because the earlier catalog is not kept any more.
+	Whole bool
 }
 
 // CatalogForm is what the forms have in common that change the catalog.
 type CatalogForm struct {
-	Version  int64  // version of the catalog that the form was opened at
-	Problem  string // why the form was not accepted, above all fields
+	// Version is the version of the catalog that the form was opened at.
+	Version int64
+	// Problem says why the form was not accepted. It is shown above all fields.
+	Problem  string
 	Conflict *CatalogConflict
-	Errors   map[string]string // sentences by the name of the field that they are about
+	// Errors has sentences by the name of the field that they are about.
+	Errors map[string]string
 }
 
 // Error is the sentence about a field; empty without one.
@@ -38,18 +44,27 @@ type CatalogConfirm struct {
 	views.Shell
 	CatalogForm
 	Title, Text string
-	Verb        string // the words of the button
-	Action      string // address of the form
-	Back        string // address of the page that the reader came from
-	BackText    string
-	Fields      []HiddenField
-	Changes     []string // lines of the difference
-	Customers   []string // what customers will see, a sentence each
-	Effects     []string // what else follows, a sentence each
-	BelowCost   []string // prices below cost, which must be allowed
-	Allowed     bool     // the reader allows prices below cost
+	// Verb is the text of the button.
+	Verb string
+	// Action is the address of the form.
+	Action string
+	// Back is the address of the page that the reader came from.
+	Back     string
+	BackText string
+	Fields   []HiddenField
+	// Changes has the lines of the difference.
+	Changes []string
+	// Customers has a sentence for each thing that customers will see.
+	Customers []string
+	// Effects has a sentence for each other thing that follows.
+	Effects []string
+	// BelowCost lists the prices below cost, which the reader must allow.
+	BelowCost []string
+	// Allowed is set when the reader allows prices below cost.
+	Allowed     bool
 	Destructive bool
-	CanChange   bool // the form can be changed before it is sent
+	// CanChange is set when the reader can change the form before it is sent.
+	CanChange bool
 }
 
 func (c CatalogConfirm) variant() ui.Variant {

@@ -9,18 +9,22 @@ import (
 type ModelForm struct {
 	views.Shell
 	CatalogForm
-	ID, Model                 string // the id, and the name in force
+	// Model is the name that is in force.
+	ID, Model                 string
 	Name, Description, Notice string
-	Visibility                string // Its values are below.
-	Accounts                  string // ids of accounts, a line each
-	Aliases                   string // a line each
-	ContextTokens, OutputMax  string
-	RequestsPerMinute         string
-	TokensPerMinute           string
-	RequestsPerDay            string
-	Concurrency               string
-	JobsPerDay, JobsRunning   string
-	IsText                    bool
+	// Visibility is one of the values below.
+	Visibility string
+	// Accounts has the id of an account on each line.
+	Accounts string
+	// Aliases has an alias on each line.
+	Aliases                  string
+	ContextTokens, OutputMax string
+	RequestsPerMinute        string
+	TokensPerMinute          string
+	RequestsPerDay           string
+	Concurrency              string
+	JobsPerDay, JobsRunning  string
+	IsText                   bool
 }
 
 // The values of the visibility.
@@ -40,26 +44,37 @@ func (f ModelForm) action() string { return ModelFormPath("edit", f.ID) }
 type PriceForm struct {
 	views.Shell
 	CatalogForm
-	ID, Name   string
-	How        string // Its values are below.
-	Markup     string // percent above the cost
-	MarkupBase string // the cost that the markup is on, in words; empty when it is not known
+	ID, Name string
+	// How is one of the values below.
+	How string
+	// Markup is in percent above the cost.
+	Markup string
+	// MarkupBase is the cost that the markup is added to, in words. It is empty when the cost is not known.
+	MarkupBase string
 	Meters     []PriceField
-	More       []PriceField // meters that have no price yet
-	Conditions string       // lines of the catalog file
-	Sizes      string       // lines of the catalog file
-	HasSizes   bool
-	When       string // Its values are below.
-	From       string // a day
-	Announced  string // day of the announced prices; empty without
+	// More has the meters without a price.
+	More []PriceField
+	// Conditions has lines of the catalog file.
+	Conditions string
+	// Sizes has lines of the catalog file.
+	Sizes    string
+	HasSizes bool
+	// When is one of the values below.
+	When string
+	// From is the day from which the prices hold.
+	From string
+	// Announced is the day of the announced prices. It is empty when none are announced.
+	Announced string
 }
 
 // PriceField is the field for the price of a meter.
 type PriceField struct {
 	Meter, Label, Hint string
-	Unit               string // such as per 1M tokens
-	Value              string
-	Cost               string // Cost is that of the first route; empty when it is not known.
+	// Unit is the quantity of the price, such as per 1M tokens.
+	Unit  string
+	Value string
+	// Cost is that of the first route. It is empty when it is not known.
+	Cost string
 }
 
 // The ways to make prices, and when they come into force.
@@ -103,12 +118,14 @@ const sizesExample = "1280x720:\n  seconds: 0.1 per 1\n1920x1080:\n  seconds: 0.
 type RetireForm struct {
 	views.Shell
 	CatalogForm
-	ID, Name  string
-	When      string // RetireNow or RetireOn
+	ID, Name string
+	// When is RetireNow or RetireOn.
+	When      string
 	Day       string
 	Successor string
 	Models    []Choice
-	UsedBy    []string // models that name it as their fallback, successor or model with a longer context
+	// UsedBy lists the models that name this one as their fallback, successor or model with a longer context.
+	UsedBy []string
 }
 
 // The values of when a model retires.

@@ -29,11 +29,13 @@ type ManagedState string
 
 // The states of a model. A model is hidden when it has no prices or no routes.
 const (
-	ManagedOffered  ManagedState = "offered"
-	ManagedUnserved ManagedState = "unserved" // no provider of it can be used now
+	ManagedOffered ManagedState = "offered"
+	// ManagedUnserved models have routes, but no provider of them can be used now.
+	ManagedUnserved ManagedState = "unserved"
 	ManagedPaused   ManagedState = "paused"
-	ManagedHidden   ManagedState = "hidden" // announced to customers as coming, and not callable
-	ManagedRetired  ManagedState = "retired"
+	// ManagedHidden models are announced to customers and cannot be called.
+	ManagedHidden  ManagedState = "hidden"
+	ManagedRetired ManagedState = "retired"
 )
 
 // ManagedModel is a model in the list of operators.
@@ -41,22 +43,30 @@ type ManagedModel struct {
 	ID, Name, Owner string
 	Kind            string
 	State           ManagedState
-	Providers       []string // in the order in which they are tried
-	Accounts        int      // accounts that may call it; zero for all
-	Input, Output   string   // prices in words; empty for a model without
-	PriceUnit       string
-	Markup          string    // such as +10%; empty for own prices
-	Announced       time.Time // day of announced prices; zero without
-	Shutdown        time.Time // zero without
-	UnknownCost     bool      // the cost of a route is not known
+	// Providers are in the order in which calls try them.
+	Providers []string
+	// Accounts is how many accounts may call the model. Zero means all.
+	Accounts int
+	// Input and Output are prices in words. They are empty for a model without prices.
+	Input, Output string
+	PriceUnit     string
+	// Markup is written like +10%. It is empty for a model with prices of its own.
+	Markup string
+	// Announced is the day of the announced prices. It is zero when none are announced.
+	Announced time.Time
+	// Shutdown is zero for a model without an end.
+	Shutdown time.Time
+	// UnknownCost is set when the cost of a route is not known.
+	UnknownCost bool
 }
 
 // ManagedModels is the list of all models for operators.
 type ManagedModels struct {
 	views.Shell
-	Query     ManagedQuery
-	List      []ManagedModel
-	Found     int // models that match, on all pages
+	Query ManagedQuery
+	List  []ManagedModel
+	// Found counts the matching models of all pages.
+	Found     int
 	All       int
 	Providers []ui.Option
 	Failure   *views.LoadFailure
@@ -68,7 +78,8 @@ const ManagedPageSize = 100
 // ManagedQuery says which models are listed. It is the address of the page.
 type ManagedQuery struct {
 	Text, Provider, State string
-	Page                  int // the first page is 0
+	// Page is 0 for the first page.
+	Page int
 }
 
 var managedStates = []ui.Option{
@@ -197,21 +208,26 @@ type ManagedDetail struct {
 	Description string
 	Notice      string
 	Aliases     []string
-	Visible     []AccountName // the accounts that may call it; none for all
-	Limits      []Fact
-	Facts       []Fact
-	Prices      []ManagedPrice
-	SizePrices  int // prices that differ by size
-	Conditions  []ManagedCondition
-	Change      *ManagedChange
-	Routes      []ManagedRoute
-	Unroutable  string // why it has no route; empty with routes
-	BelowCost   []string
-	Margin      []MarginLine // by provider
+	// Visible lists the accounts that may call the model. An empty list means all.
+	Visible []AccountName
+	Limits  []Fact
+	Facts   []Fact
+	Prices  []ManagedPrice
+	// SizePrices counts the prices that differ by size.
+	SizePrices int
+	Conditions []ManagedCondition
+	Change     *ManagedChange
+	Routes     []ManagedRoute
+	// Unroutable says why the model has no route. It is empty for a model with routes.
+	Unroutable string
+	BelowCost  []string
+	// Margin has a line for each provider.
+	Margin      []MarginLine
 	MarginTotal MarginLine
 	MarginDays  int
 	Pause       *TrafficPause
-	Failure     *views.LoadFailure // the margin could not be read
+	// Failure is set when the margin could not be read.
+	Failure *views.LoadFailure
 }
 
 // AccountName is an account in a list.
@@ -223,10 +239,14 @@ type Fact struct{ Name, Value string }
 // ManagedPrice is the price of a meter beside its cost.
 type ManagedPrice struct {
 	Label string
-	Unit  string // such as per 1M tokens
-	Price string // empty for what is not charged
-	Cost  string // Cost is that of the first route; empty when it is not known.
-	Below bool   // the price is below the cost
+	// Unit is the quantity of the price, such as per 1M tokens.
+	Unit string
+	// Price is empty when the meter is not charged.
+	Price string
+	// Cost is that of the first route. It is empty when it is not known.
+	Cost string
+	// Below is set when the price is below the cost.
+	Below bool
 }
 
 // ManagedCondition is other prices for some calls.
@@ -240,15 +260,19 @@ type ManagedChange struct {
 
 // ManagedRoute is a route of a model for operators.
 type ManagedRoute struct {
-	Key                    string // names the route in forms
+	// Key names the route in forms.
+	Key                    string
 	Provider, ProviderName string
 	Upstream, Style        string
 	Order, Weight          int
-	Share                  int64 // percent of the calls among routes of one order; zero alone
-	IsTied                 bool  // has the order of the route above
-	Cost                   string
-	State                  views.Badge
-	Note                   string // why it cannot be used
+	// Share is the percentage of calls among routes of one order. It is zero for a route alone in its order.
+	Share int64
+	// IsTied is set when the route has the order of the route above.
+	IsTied bool
+	Cost   string
+	State  views.Badge
+	// Note says why the route cannot be used.
+	Note string
 }
 
 func (r ManagedRoute) label() string { return r.ProviderName + ", " + r.Upstream }

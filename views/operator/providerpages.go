@@ -11,35 +11,45 @@ import (
 // ProviderDetail is a provider with what depends on it.
 type ProviderDetail struct {
 	views.Shell
-	ID, Name    string
-	Version     int64
-	Preset      string // name of the preset; empty without
-	Docs        string // address of the provider's documentation
-	State       ProviderState
-	Disabled    bool
-	Pause       *TrafficPause
-	Unusable    string // why it cannot be called
+	ID, Name string
+	Version  int64
+	// Preset is the name of the preset. It is empty for a provider without one.
+	Preset string
+	// Docs is the address of the provider's documentation.
+	Docs     string
+	State    ProviderState
+	Disabled bool
+	Pause    *TrafficPause
+	// Unusable says why the provider cannot be called.
+	Unusable    string
 	Credentials []ProviderKey
 	Facts       []Fact
 	Routes      []ProviderRoute
-	Stranded    []string // models that only this provider serves
-	Spend       []ProviderSpend
-	PresetFrom  time.Time // when the settings of the preset were put in force that differ now
-	PresetLines []string  // what an upgrade of the program changed in the preset
+	// Stranded lists the models that only this provider serves.
+	Stranded []string
+	Spend    []ProviderSpend
+	// PresetFrom is when the provider was last saved with the settings of an earlier preset.
+	PresetFrom time.Time
+	// PresetLines are the differences between the earlier preset and that of this program.
+	PresetLines []string
 	Margin      []MarginLine
 	MarginTotal MarginLine
 	MarginDays  int
-	Failure     *views.LoadFailure // the margin could not be read
+	// Failure is set when the margin could not be read.
+	Failure *views.LoadFailure
 }
 
 // ProviderKey is a credential of a provider, without its value.
 type ProviderKey struct {
 	Reference string
-	Ending    string // visible end of a sealed value; empty when there is none
-	By        string // who stored it
-	At        time.Time
-	Problem   string
-	Others    []string // other providers that use it
+	// Ending has the last characters of a sealed value. It is empty when none are visible.
+	Ending string
+	// By is the person who stored the value.
+	By      string
+	At      time.Time
+	Problem string
+	// Others lists the other providers with the same credential.
+	Others []string
 }
 
 // ProviderRoute is a route of a provider to a model.
@@ -47,8 +57,10 @@ type ProviderRoute struct {
 	Model, ModelName string
 	Upstream, Style  string
 	Order, Weight    int
-	Only             bool   // the model has no other route
-	Cost             string // empty when it is not known
+	// Only is set when the model has no other route.
+	Only bool
+	// Cost is empty when it is not known.
+	Cost string
 }
 
 func (p ProviderDetail) path(rest ...string) string { return views.ProviderPath(p.ID, rest...) }
@@ -77,21 +89,26 @@ func (r ProviderRoute) tried() string {
 type ProviderForm struct {
 	views.Shell
 	CatalogForm
-	ID, Provider               string // the id, and the name in force
-	Name, PresetName           string
-	Fields                     []ProviderField
-	Address, Proxy             string
-	AddressHint                string // the address of the preset
+	// Provider is the name that is in force.
+	ID, Provider     string
+	Name, PresetName string
+	Fields           []ProviderField
+	Address, Proxy   string
+	// AddressHint is the address of the preset.
+	AddressHint                string
 	Concurrency, RequestsLimit string
-	SpendDaily, SpendMonthly   string // in dollars
+	// SpendDaily and SpendMonthly are in dollars.
+	SpendDaily, SpendMonthly string
 }
 
 // ProviderField is a field of the preset.
 type ProviderField struct {
 	Name, Label, Value, Example string
 	Required                    bool
-	Options                     []Choice // the only values; none for a text
-	Condition                   string   // when the field counts; empty for always
+	// Options are the only possible values. They are empty for a text field.
+	Options []Choice
+	// Condition says when the field has an effect. It is empty for a field that always has one.
+	Condition string
 }
 
 func (f ProviderForm) action() string { return views.ProviderPath(f.ID) + "/edit" }
@@ -100,14 +117,19 @@ func (f ProviderForm) action() string { return views.ProviderPath(f.ID) + "/edit
 type ProviderKeyForm struct {
 	views.Shell
 	CatalogForm
-	ID, Name  string
-	How       string // Its values are below.
+	ID, Name string
+	// How is one of the values below.
+	How       string
 	Parts     []ProviderField
 	Reference string
-	Sealed    string   // name of the sealed credential that a pasted value replaces
-	Others    []string // other providers that use the same sealed credential
-	Own       bool     // the value is stored for this provider alone
-	Unsealed  string   // why no value can be pasted; empty when it can
+	// Sealed is the name of the sealed credential that a pasted value replaces.
+	Sealed string
+	// Others lists the other providers with the same credential.
+	Others []string
+	// Own is set when the value is stored for this provider alone.
+	Own bool
+	// Unsealed says why no value can be pasted. It is empty when one can be.
+	Unsealed string
 }
 
 // The ways to give a credential.

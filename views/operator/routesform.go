@@ -14,8 +14,10 @@ type RouteOrder struct {
 	CatalogForm
 	ModelID, ModelName string
 	Routes             []ManagedRoute
-	Unsaved            bool              // the order differs from that of the catalog
-	Wrong              map[string]string // weights that are no numbers, by route
+	// Unsaved is set when the order differs from that of the catalog.
+	Unsaved bool
+	// Wrong has the weights that are no numbers, by route.
+	Wrong map[string]string
 }
 
 // The values of the button that moves a route.
@@ -54,14 +56,17 @@ type RouteForm struct {
 	views.Shell
 	CatalogForm
 	ModelID, ModelName string
-	Key                string // names the route that is changed; empty for a new route
+	// Key names the route that the form changes. It is empty for a new route.
+	Key                string
 	Providers          []Choice
 	Provider, Upstream string
 	Style              string
 	Styles             []Choice
-	Place              string // Its values are the places below; only a new route has one.
-	Weight             string
-	Cost               string // lines of the catalog file
+	// Place is one of the values below. Only the form of a new route has it.
+	Place  string
+	Weight string
+	// Cost has lines of the catalog file.
+	Cost string
 }
 
 // Choice is one entry of a list.
@@ -69,9 +74,12 @@ type Choice struct{ Value, Label string }
 
 // The places of a new route.
 const (
-	PlaceLast   = "last"   // tried when all others do not answer
-	PlaceFirst  = "first"  // tried before all others
-	PlaceShared = "shared" // shares the calls of the first place by weight
+	// PlaceLast is tried when no other route answers.
+	PlaceLast = "last"
+	// PlaceFirst is tried before all other routes.
+	PlaceFirst = "first"
+	// PlaceShared takes a share of the calls of the first place, by weight.
+	PlaceShared = "shared"
 )
 
 func (f RouteForm) isNew() bool { return f.Key == "" }

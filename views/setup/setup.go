@@ -38,16 +38,20 @@ type Account struct {
 	EmailError    string
 	PasswordError string
 	FormError     string
-	Wait          time.Duration // set after too many attempts
-	Credit        app.Amount    // what the account gets; zero for none
+	// Wait is set after too many attempts.
+	Wait time.Duration
+	// Credit is what the account gets. Zero means none.
+	Credit app.Amount
 }
 
 // Keys is the second step: providers whose keys are in the environment of the server.
 type Keys struct {
 	views.Shell
 	Found []FoundKey
-	Usual []string // variables that find a provider
-	Error string   // why the form was refused
+	// Usual lists the variables that find a provider.
+	Usual []string
+	// Error says why the form was refused.
+	Error string
 }
 
 // FoundKey is a provider whose key is in the environment.
@@ -55,27 +59,33 @@ type FoundKey struct {
 	ID, Name  string
 	Variables []string
 	Chosen    bool
-	Published bool // the catalog has the provider
+	// Published is set when the catalog has the provider.
+	Published bool
 }
 
 // Models is the third step: what the chosen providers have.
 type Models struct {
 	views.Shell
-	Offers      []Offer
-	Markup      string // what the user typed, such as 10%
+	Offers []Offer
+	// Markup is what the operator entered, such as 10%.
+	Markup      string
 	MarkupError string
-	Error       string // why nothing was published
+	// Error says why nothing was published.
+	Error string
 }
 
 // Offer is a provider with the models that it would publish.
 type Offer struct {
 	ID, Name string
 	Models   []ModelLine
-	Listed   bool // the provider's own list was read
-	Unpriced int  // models of the list without a known price
+	// Listed is set when the provider's own list was read.
+	Listed bool
+	// Unpriced counts the models of the list without a known price.
+	Unpriced int
 	// Problem, ProviderWords and Advice say why the list was not read, and are empty otherwise.
 	Problem, ProviderWords, Advice string
-	Published                      bool // the catalog has the provider
+	// Published is set when the catalog has the provider.
+	Published bool
 }
 
 // ModelLine is a model with its costs.
@@ -85,10 +95,13 @@ type ModelLine struct{ ID, Input, Output string }
 type Try struct {
 	views.Shell
 	Credit app.Amount
-	Models int    // models that can be called
-	Model  string // the cheapest; empty without one
-	Sent   *home.SentCall
-	Enrols bool // the operator pages need sign-in codes, which the operator does not have yet
+	// Models counts the models that can be called.
+	Models int
+	// Model is the cheapest model. It is empty when no model can be called.
+	Model string
+	Sent  *home.SentCall
+	// Enrols is set when the operator needs sign-in codes for the operator pages and has none yet.
+	Enrols bool
 }
 
 // stateOf is how far a step is while another is shown.

@@ -134,7 +134,8 @@ func (c *Console) actionOf(p *page.Page, kind string) (operatorpages.AccountActi
 		return d, err
 	}
 	d.Shell, d.Account, d.Own, d.Free = c.Shell(p), viewAccount(&one.Account), one.Own, credit.Available()
-	d.Path = accountsPath // the theme form returns to this path
+	// The theme form returns to this path.
+	d.Path = accountsPath
 	return d, nil
 }
 

@@ -20,9 +20,10 @@ import (
 
 // The steps of a form that changes the catalog: it is filled in, what follows is shown, and the change is made.
 const (
-	stepAsk    = "ask"
-	stepDo     = "do"
-	stepChange = "change" // back from the question to the form
+	stepAsk = "ask"
+	stepDo  = "do"
+	// stepChange leads back from the question to the form.
+	stepChange = "change"
 )
 
 // codeChanged is the error code of catalog.Edit when another version is in force.
@@ -181,7 +182,8 @@ func (c *Console) showEdit(p *page.Page, e *edit, status int, f operatorpages.Ca
 
 func (c *Console) showQuestion(p *page.Page, e *edit, status int, f operatorpages.CatalogForm) error {
 	e.ask.Shell, e.ask.CatalogForm = c.Shell(p), f
-	e.ask.Path = e.ask.Back // the theme form returns to this path
+	// The theme form returns to this path.
+	e.ask.Path = e.ask.Back
 	return c.Render(p, status, operatorpages.CatalogConfirmPage(e.ask))
 }
 
@@ -263,7 +265,8 @@ func (s subject) prefix(f catalog.File) string {
 			}
 		}
 	}
-	return "\x00" // no path begins like this
+	// No path begins like this.
+	return "\x00"
 }
 
 // fieldsError are the fields of a form that were not understood.

@@ -62,7 +62,8 @@ func (c *Console) newCredential(p *page.Page) error {
 
 func (c *Console) renderCredential(p *page.Page, status int, f operatorpages.CredentialForm) error {
 	f.Shell = c.Shell(p)
-	f.Path = credentialsPath + "/new" // the theme form returns to this path
+	// The theme form returns to this path.
+	f.Path = credentialsPath + "/new"
 	return c.Render(p, status, operatorpages.CredentialFormPage(f))
 }
 

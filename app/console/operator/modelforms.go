@@ -70,7 +70,8 @@ func (c *Console) askModel(p *page.Page) error {
 	if len(m.Accounts) > 0 {
 		f.Visibility = operatorpages.VisibleToSome
 	}
-	f.Path = views.OperatorModelsPath // the theme form returns to this path
+	// The theme form returns to this path.
+	f.Path = views.OperatorModelsPath
 	return c.Render(p, http.StatusOK, operatorpages.ModelFormPage(f))
 }
 

@@ -96,7 +96,8 @@ func (c *Console) showPrices(
 	p *page.Page, status int, m *catalog.FileModel, v operatorpages.PriceForm, value func(meter.Meter) string,
 ) error {
 	v.Shell, v.ID, v.Name, v.HasSizes = c.Shell(p), m.ID, m.Name, len(m.Sizes) > 0
-	v.Path = views.OperatorModelsPath // the theme form returns to this path
+	// The theme form returns to this path.
+	v.Path = views.OperatorModelsPath
 	if m.Announced != nil {
 		v.Announced = dayText(m.Announced.From)
 	}

@@ -55,7 +55,8 @@ func (c *Console) orderRoutes(p *page.Page) error {
 
 func (c *Console) showOrder(p *page.Page, status int, o operatorpages.RouteOrder) error {
 	o.Shell = c.Shell(p)
-	o.Path = views.OperatorModelsPath // the theme form returns to this path
+	// The theme form returns to this path.
+	o.Path = views.OperatorModelsPath
 	return c.Render(p, status, operatorpages.RouteOrderPage(o))
 }
 
@@ -192,7 +193,8 @@ func findRoute(m *catalog.FileModel, key string) *catalog.FileRoute {
 
 func (c *Console) showRoute(p *page.Page, status int, f *catalog.File, m *catalog.FileModel, v operatorpages.RouteForm) error {
 	v.Shell, v.ModelID, v.ModelName = c.Shell(p), m.ID, m.Name
-	v.Path = views.OperatorModelsPath // the theme form returns to this path
+	// The theme form returns to this path.
+	v.Path = views.OperatorModelsPath
 	if r := findRoute(m, v.Key); r != nil {
 		v.Provider, v.Upstream, v.Style = providerName(f, r.Provider), r.Model, string(r.Style)
 	}

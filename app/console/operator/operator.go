@@ -69,8 +69,9 @@ type Options struct {
 type Console struct {
 	*page.Renderer
 
-	o          Options
-	selections *selection.Store // selections is nil without a database.
+	o Options
+	// selections is nil without a database.
+	selections *selection.Store
 	choices    choiceCache
 }
 

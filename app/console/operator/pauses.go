@@ -78,7 +78,8 @@ func (c *Console) askPause(p *page.Page) error {
 func (c *Console) renderPause(p *page.Page, status int, kind, id, reason, problem string) error {
 	snapshot := c.o.Catalog.Snapshot()
 	a := operatorpages.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, ReasonError: problem}
-	a.Path = rootPath // the theme form returns to this path
+	// The theme form returns to this path.
+	a.Path = rootPath
 	switch kind {
 	case health.KindModel:
 		if _, known := snapshot.Model(id); !known {

@@ -218,7 +218,8 @@ func (c *Console) showProvider(
 	p *page.Page, status int, f *catalog.File, one *catalog.FileProvider, v operatorpages.ProviderForm, value func(field string) string,
 ) error {
 	v.Shell, v.ID, v.Provider = c.Shell(p), one.ID, providerName(f, one.ID)
-	v.Path = views.ProvidersPath // the theme form returns to this path
+	// The theme form returns to this path.
+	v.Path = views.ProvidersPath
 	if known := presetOf(one); known != nil {
 		v.PresetName = known.Name
 		bare := *one

@@ -34,7 +34,8 @@ func (c *Console) showKey(
 	p *page.Page, status int, f *catalog.File, one *catalog.FileProvider, v operatorpages.ProviderKeyForm,
 ) error {
 	v.Shell, v.ID, v.Name = c.Shell(p), one.ID, providerName(f, one.ID)
-	v.Path = views.ProvidersPath // the theme form returns to this path
+	// The theme form returns to this path.
+	v.Path = views.ProvidersPath
 	v.Sealed, v.Others = keyName(f, one)
 	v.Parts = keyParts(one)
 	if c.o.Credentials == nil {

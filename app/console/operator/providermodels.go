@@ -23,9 +23,12 @@ import (
 )
 
 const (
-	markupUsual = "10%" // the markup of a new selection
-	inputBytes  = 24    // bytes of a markup or a price
-	markupMax   = 1000  // percent
+	// markupUsual is the markup of a new selection.
+	markupUsual = "10%"
+	// inputBytes bounds the text of a markup or a price.
+	inputBytes = 24
+	// markupMax is in percent.
+	markupMax = 1000
 
 	markupWords = "Enter a markup such as 10% or 0%, at most 1000%."
 	// Writing to a cache costs this part more than other input, as providers of the messages style charge for it.
@@ -192,7 +195,8 @@ func (o *offered) priceRow(r *operatorpages.ChoiceRow, choice *library.Choice, p
 			*texts[1] = format.Dollars(app.Amount(factor.MarkUp(cost)))
 		}
 	}
-	if others := len(rates) + len(choice.Offer.Cost.Conditions) - 2; others > 0 { // input and output are shown
+	// The prices of input and output are shown.
+	if others := len(rates) + len(choice.Offer.Cost.Conditions) - 2; others > 0 {
 		r.More = "and " + format.CountOf(int64(others), "other", "others")
 	}
 }

@@ -23,12 +23,13 @@ import (
 )
 
 const (
-	sealedPrefix   = "sealed:"
-	addressBytes   = 500
-	nameRunesMax   = 100
-	fieldWith      = "with_"
-	fieldSecret    = "secret_"
-	credentialJSON = "google" // the kind of auth whose credential is JSON of several lines
+	sealedPrefix = "sealed:"
+	addressBytes = 500
+	nameRunesMax = 100
+	fieldWith    = "with_"
+	fieldSecret  = "secret_"
+	// credentialJSON is the kind of auth whose credential is JSON of several lines.
+	credentialJSON = "google"
 )
 
 // newProvider shows the form of a preset.
@@ -52,7 +53,8 @@ type providerForm struct {
 	operatorpages.NewProvider
 	preset *preset.Preset
 	file   catalog.File
-	with   map[string]string // with has the values of fields that are no secrets.
+	// with has the values of fields that are no secrets.
+	with map[string]string
 }
 
 // providerForm reads the form's values that are no secrets from a query or from a sent form, in which their names have a prefix.
@@ -68,7 +70,8 @@ func (c *Console) providerForm(p *page.Page, known *preset.Preset, values url.Va
 	}
 	f := &providerForm{preset: known, file: file, with: map[string]string{}}
 	f.Shell = c.Shell(p)
-	f.Path = views.NewProviderPath + "/" + known.ID // the theme form returns to this path
+	// The theme form returns to this path.
+	f.Path = views.NewProviderPath + "/" + known.ID
 	f.Preset, f.Docs = presetCard(known, lib, &file), known.Docs
 	for i := range known.Fields {
 		field := &known.Fields[i]

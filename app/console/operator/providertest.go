@@ -27,8 +27,9 @@ import (
 )
 
 const (
-	fieldModel       = "model_"
-	suggestionsMax   = 300 // suggested names of models for each style
+	fieldModel = "model_"
+	// suggestionsMax bounds the suggested names of models for each style.
+	suggestionsMax   = 300
 	modelNameBytes   = 256
 	listProblemBytes = 1000
 )

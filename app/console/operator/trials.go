@@ -78,7 +78,8 @@ func (c *Console) newCode(p *page.Page) error {
 
 func (c *Console) renderCode(p *page.Page, status int, f operatorpages.CodeForm) error {
 	f.Shell = c.Shell(p)
-	f.Path = codesPath + "/new" // the theme form returns to this path
+	// The theme form returns to this path.
+	f.Path = codesPath + "/new"
 	return c.Render(p, status, operatorpages.CodeFormPage(f))
 }
 
