@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strconv"
+	"fmt"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -34,39 +34,31 @@ func (s *Service) SetLimitFactor(ctx context.Context, p app.Principal, factor in
 	if factor < 1 || factor > limitFactorMax {
 		return app.InvalidValue("factor", "The factor is between 1 and %d.", limitFactorMax)
 	}
-	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		was, err := postgres.Get[int](ctx, tx, `
-			with was as (select id, limit_factor from accounts where id = $1 for no key update)
-			update accounts a set limit_factor = $2 from was where a.id = was.id returning was.limit_factor`, p.AccountID, factor)
-		if errors.Is(err, sql.ErrNoRows) {
-			return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
-		}
-		changes := audit.Changed(audit.Change{Field: "limit_factor", From: strconv.Itoa(was), To: strconv.Itoa(factor)})
-		if err != nil || len(changes) == 0 {
-			return err
-		}
-		return s.audit.Write(ctx, tx, p, audit.Event{Action: "account.settings_changed", Operator: true, Changes: changes})
-	})
-	return postgres.StoreError("account: set limits", err)
+	return setByOperator(ctx, s, p, "limit_factor", factor)
 }
 
 // SetUncharged decides whether calls of an account are recorded without a charge, as its operator says. Such an account needs no credit.
 // Running servers follow within a second, and calls that run end as they began.
 func (s *Service) SetUncharged(ctx context.Context, p app.Principal, uncharged bool) error {
+	return setByOperator(ctx, s, p, "uncharged", uncharged)
+}
+
+// setByOperator sets a column of an account and writes the change to its audit log. The column is a name of this package.
+func setByOperator[T any](ctx context.Context, s *Service, p app.Principal, column string, value T) error {
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		was, err := postgres.Get[bool](ctx, tx, `
-			with was as (select id, uncharged from accounts where id = $1 for no key update)
-			update accounts a set uncharged = $2 from was where a.id = was.id returning was.uncharged`, p.AccountID, uncharged)
+		was, err := postgres.Get[T](ctx, tx, `
+			with was as (select id, `+column+` from accounts where id = $1 for no key update)
+			update accounts a set `+column+` = $2 from was where a.id = was.id returning was.`+column, p.AccountID, value)
 		if errors.Is(err, sql.ErrNoRows) {
 			return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
 		}
-		changes := audit.Changed(audit.Change{Field: "uncharged", From: strconv.FormatBool(was), To: strconv.FormatBool(uncharged)})
+		changes := audit.Changed(audit.Change{Field: column, From: fmt.Sprint(was), To: fmt.Sprint(value)})
 		if err != nil || len(changes) == 0 {
 			return err
 		}
 		return s.audit.Write(ctx, tx, p, audit.Event{Action: "account.settings_changed", Operator: true, Changes: changes})
 	})
-	return postgres.StoreError("account: set uncharged", err)
+	return postgres.StoreError("account: set "+column, err)
 }
 
 // MakeOperator lets the user with this e-mail address run the gateway, and tells the accounts they are a member of.

@@ -14,8 +14,9 @@ import (
 
 // The references of credentials beside ${NAME}. Each is the whole text of a credential.
 const (
-	filePrefix   = "file:"
-	sealedPrefix = "sealed:"
+	// FilePrefix and SealedPrefix begin references to a file and to a sealed credential.
+	FilePrefix   = "file:"
+	SealedPrefix = "sealed:"
 )
 
 const (
@@ -58,8 +59,8 @@ type Sources struct {
 
 // badReference returns the problem of the reference of a credential, or an empty string.
 func badReference(text string) string {
-	path, isFile := strings.CutPrefix(text, filePrefix)
-	name, isSealed := strings.CutPrefix(text, sealedPrefix)
+	path, isFile := strings.CutPrefix(text, FilePrefix)
+	name, isSealed := strings.CutPrefix(text, SealedPrefix)
 	switch {
 	case len(text) > referenceBytesMax:
 		return fmt.Sprintf("is longer than %d bytes", referenceBytesMax)
@@ -79,7 +80,7 @@ func (f File) SealedNames() map[string][]string {
 	for i := range f.Providers {
 		p := &f.Providers[i]
 		for _, text := range append([]string{p.Credential}, p.Credentials...) {
-			if name, isSealed := strings.CutPrefix(text, sealedPrefix); isSealed {
+			if name, isSealed := strings.CutPrefix(text, SealedPrefix); isSealed {
 				names[name] = append(names[name], p.ID)
 			}
 		}
@@ -146,9 +147,9 @@ func (r *resolver) fill(field, text string) string {
 func (r *resolver) credential(field, text string) Secret {
 	before := len(r.problems)
 	var value Secret
-	if path, isFile := strings.CutPrefix(text, filePrefix); isFile {
+	if path, isFile := strings.CutPrefix(text, FilePrefix); isFile {
 		value = r.file(field, path)
-	} else if name, isSealed := strings.CutPrefix(text, sealedPrefix); isSealed {
+	} else if name, isSealed := strings.CutPrefix(text, SealedPrefix); isSealed {
 		value = r.sealed(field, name)
 	} else {
 		value = NewSecret(r.fill(field, text))

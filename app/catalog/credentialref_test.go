@@ -136,7 +136,7 @@ func TestAChangedSealedCredentialOrFileIsReadAgain(t *testing.T) {
 	<-values
 	values <- "second value"
 	changed := b.c.Changed()
-	if err := AnnounceSealed(t.Context(), b.db); err != nil {
+	if err := RequestReload(t.Context(), b.db); err != nil {
 		t.Fatal(err)
 	}
 	<-changed

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"gopkg.in/yaml.v3"
 
 	"umg/app/postgres"
@@ -58,17 +59,22 @@ func PresetChangeOf(ctx context.Context, q postgres.Queryer, p *FileProvider) (P
 }
 
 // ConfirmPreset puts the preset of this program in force for a provider, in place of the one from before an upgrade. Every replica is
-// notified once the transaction of q is committed.
-func ConfirmPreset(ctx context.Context, q postgres.Queryer, p *FileProvider) error {
-	if err := writePresets(ctx, q, []FileProvider{*p}, true); err != nil {
-		return err
-	}
-	return AnnounceSealed(ctx, q)
+// notified.
+func ConfirmPreset(ctx context.Context, db *sqlx.DB, p *FileProvider) error {
+	return postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		if err := writePresets(ctx, tx, []FileProvider{*p}, true); err != nil {
+			return err
+		}
+		return RequestReload(ctx, tx)
+	})
 }
 
 // earlierPresets are the recorded presets that differ from those of this program, by provider. A record that this program cannot read is
 // left out, so that its provider has the preset of the program.
 func earlierPresets(providers []FileProvider, records []byte) (map[string]*preset.Preset, error) {
+	if len(records) == 0 { // A file without a database has none.
+		return nil, nil
+	}
 	var rows map[string]struct {
 		Preset   string          `json:"preset"`
 		Settings json.RawMessage `json:"settings"`

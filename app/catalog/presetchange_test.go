@@ -65,7 +65,7 @@ func TestAPresetOfAnEarlierProgramStaysInForceUntilItIsConfirmed(t *testing.T) {
 		t.Errorf("after the confirmation the provider is called at %s", got)
 	}
 	upgrade(`'{"a member of another program": 1}'`)
-	if err := catalog.AnnounceSealed(ctx, db); err != nil {
+	if err := catalog.RequestReload(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	if got := address("claude"); got != now {

@@ -57,6 +57,15 @@ func (p Price) String() string {
 	return fmt.Sprintf("%s per %d", p.Amount, p.Per)
 }
 
+// PerMillion is the price of a million units, by which prices compare. It is zero for no price.
+func (p Price) PerMillion() app.Amount {
+	const million = 1_000_000
+	if p.Per <= 0 {
+		return 0
+	}
+	return p.Amount * app.Amount(million/p.Per)
+}
+
 // PerUnit is the exact price of one unit in decimal dollars, as the model list gives it.
 func (p Price) PerUnit() string {
 	for _, q := range quantities {

@@ -300,7 +300,11 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 	set := contracts.set(before)
 	providers := map[string]*Provider{}
 	snap.sealedVersion, snap.files = s.sealedVersion, map[string]Secret{}
-	sources := Sources{Env: o.Secrets, Sealed: s.sealed, CheckValue: o.CheckCredential, presets: s.presets}
+	sources := Sources{Env: o.Secrets, Sealed: s.sealed, CheckValue: o.CheckCredential}
+	var err error
+	if sources.presets, err = earlierPresets(s.file.Providers, s.presetRecords); err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+	}
 	for i := range s.file.Providers {
 		p, r := s.file.Providers[i].resolve(&sources)
 		maps.Copy(snap.files, r.files)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"umg/app/postgres"
-	"umg/app/preset"
 )
 
 // channel is where a new version of the catalog is announced.
@@ -27,8 +26,8 @@ type stored struct {
 	cards map[string]string
 	// costCards are the ids of the cost cards in force, by route.
 	costCards map[string]string
-	// presets are those of an earlier program, by provider. They stay in force until an operator confirms those of this program.
-	presets map[string]*preset.Preset
+	// presetRecords are the recorded presets by provider, as JSON. Only a snapshot needs to read them.
+	presetRecords []byte
 }
 
 // storedModel is a model as one statement brings it.
@@ -85,9 +84,7 @@ func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 		return stored{}, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	s.file.Aliases = s.file.Aliases.withoutDefaults()
-	if s.presets, err = earlierPresets(s.file.Providers, row.Presets); err != nil {
-		return stored{}, fmt.Errorf("%w: %w", errUnreadable, err)
-	}
+	s.presetRecords = row.Presets
 	for _, sm := range models {
 		m := sm.Entry
 		m.Availability, m.Paused = sm.Availability, sm.Paused
@@ -132,9 +129,10 @@ func isCurrent(ctx context.Context, q postgres.Queryer, s *Snapshot) (bool, erro
 	return current, nil
 }
 
-// AnnounceSealed makes every replica read the sealed credentials again, once the transaction of q is committed.
-func AnnounceSealed(ctx context.Context, q postgres.Queryer) error {
-	return exec(ctx, q, "announce sealed credentials", `
+// RequestReload makes every replica read the catalog, the sealed credentials and the recorded presets again, once the transaction of q is
+// committed.
+func RequestReload(ctx context.Context, q postgres.Queryer) error {
+	return exec(ctx, q, "request reload", `
 		with next as (update catalog_settings set sealed_version = sealed_version + 1 returning version)
 		select pg_notify($1, version::text) from next`, channel)
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"umg/app"
 	"umg/app/catalog"
 )
 
@@ -136,7 +135,7 @@ func followPrice(before, after *catalog.FileModel, now time.Time) (string, error
 func rises(old, next *catalog.FileCost) bool {
 	for name, price := range next.Rates {
 		was, ok := old.Rates[name]
-		if !ok || perMillion(price) > perMillion(was) {
+		if !ok || price.PerMillion() > was.PerMillion() {
 			return true
 		}
 	}
@@ -153,6 +152,3 @@ func rises(old, next *catalog.FileCost) bool {
 	}
 	return false
 }
-
-// perMillion is the price of a million units, by which prices compare.
-func perMillion(p catalog.Price) app.Amount { return p.Amount * app.Amount(tokensPerQuote/p.Per) }

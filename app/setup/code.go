@@ -151,15 +151,11 @@ func (s *Service) take(ctx context.Context, tx *sqlx.Tx, code string) error {
 		return err
 	}
 	if !valid {
-		return errWrongCode()
+		return app.Errorf(app.Invalid, "invalid_code",
+			"The code is wrong, or its server has been restarted. Copy the code from the latest lines of the server's log.").At("code")
 	}
 	_, err = tx.ExecContext(ctx, `delete from setup_codes`)
 	return err
-}
-
-func errWrongCode() error {
-	return app.Errorf(app.Invalid, "invalid_code",
-		"The code is wrong, or its server has been restarted. Copy the code from the latest lines of the server's log.").At("code")
 }
 
 // grant gives the operator's account its credit, with an entry in the audit log.

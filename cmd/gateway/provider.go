@@ -35,10 +35,8 @@ type providerCommands struct {
 }
 
 const (
-	modelsAll    = "all"
-	modelsNone   = "none"
-	sealedPrefix = "sealed:"
-	filePrefix   = "file:"
+	modelsAll  = "all"
+	modelsNone = "none"
 )
 
 type providerAdd struct {
@@ -120,7 +118,7 @@ func (c *providerAdd) add(ctx context.Context, s *database, t *terminal, tools *
 	if key == "" {
 		return c.edit(ctx, s, t, edit, nil, nil)
 	}
-	name := strings.TrimPrefix(p.Credential, sealedPrefix)
+	name := strings.TrimPrefix(p.Credential, catalog.SealedPrefix)
 	return c.edit(ctx, s, t, edit,
 		func() error { return store.Set(ctx, name, key, c.by()) }, func() error { return store.Delete(ctx, name, c.by()) })
 }
@@ -164,14 +162,14 @@ func (c *providerAdd) provider(stdin io.Reader) (p catalog.FileProvider, key str
 		if err != nil {
 			return p, "", fmt.Errorf("--key-file: %w", err)
 		}
-		p.Credential = filePrefix + file
+		p.Credential = catalog.FilePrefix + file
 	default:
 		text, err := io.ReadAll(io.LimitReader(stdin, credentialstore.ValueBytesMax+1))
 		if key = strings.TrimSpace(string(text)); err != nil || key == "" && settings.NeedsCredential {
 			return p, "", errors.New("the key is missing: add --key-env or --key-file, or write the key to standard input")
 		}
 		if key != "" {
-			p.Credential = sealedPrefix + p.ID
+			p.Credential = catalog.SealedPrefix + p.ID
 		}
 	}
 	return p, key, nil
@@ -197,7 +195,7 @@ func (c *providerAdd) sources(
 	if err != nil {
 		return nil, sources, err
 	}
-	name := strings.TrimPrefix(p.Credential, sealedPrefix)
+	name := strings.TrimPrefix(p.Credential, catalog.SealedPrefix)
 	if slices.ContainsFunc(all, func(one credentialstore.Credential) bool { return one.Name == name }) {
 		return nil, sources, fmt.Errorf("--id: a stored credential has the name %s already; choose another id, or delete it with "+
 			"gateway credential delete %s", name, name)

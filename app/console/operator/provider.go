@@ -33,12 +33,6 @@ func (c *Console) oneProviderRoutes() []page.Route {
 	}
 }
 
-// providerOf reads the catalog and the provider that the address names.
-func (c *Console) providerOf(p *page.Page) (catalog.File, *catalog.FileProvider, int64, error) {
-	one, f, version, err := c.findProvider(p)
-	return f, &one, version, err
-}
-
 // provider is the page of a provider.
 func (c *Console) provider(p *page.Page) error {
 	f, one, version, err := c.providerOf(p)

@@ -50,12 +50,12 @@ type offered struct {
 }
 
 func (c *Console) offered(p *page.Page) (*offered, error) {
-	found, file, version, err := c.findProvider(p)
+	file, found, version, err := c.providerOf(p)
 	if err != nil {
 		return nil, err
 	}
-	o := &offered{provider: found, file: file, version: version, routed: map[string]bool{}, known: map[string]bool{}}
-	if o.choices, o.selected, err = c.choicesOf(p.Request().Context(), &found); err != nil {
+	o := &offered{provider: *found, file: file, version: version, routed: map[string]bool{}, known: map[string]bool{}}
+	if o.choices, o.selected, err = c.choicesOf(p.Request().Context(), found); err != nil {
 		return nil, err
 	}
 	if o.library, err = library.Load(p.Request().Context(), c.o.DB); err != nil {
@@ -189,7 +189,7 @@ func (o *offered) priceRow(r *operatorpages.ChoiceRow, choice *library.Choice, p
 		if !isPriced {
 			continue
 		}
-		cost := perMillion(price)
+		cost := int64(price.PerMillion())
 		*texts[0] = format.Dollars(app.Amount(cost))
 		if hasPrice {
 			*texts[1] = format.Dollars(app.Amount(factor.MarkUp(cost)))

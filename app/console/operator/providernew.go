@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -23,7 +22,6 @@ import (
 )
 
 const (
-	sealedPrefix = "sealed:"
 	addressBytes = 500
 	nameRunesMax = 100
 	fieldWith    = "with_"
@@ -219,7 +217,7 @@ func (c *Console) takeCredential(p *page.Page, f *providerForm, added *catalog.F
 	value, isSent := f.secret(values)
 	switch {
 	case !isSent && f.Stored != "":
-		added.Credential = sealedPrefix + f.Stored
+		added.Credential = catalog.SealedPrefix + f.Stored
 		return nil
 	case !isSent && !f.needsCredential():
 		return nil
@@ -269,7 +267,7 @@ func (c *Console) sealCredential(
 	if err != nil {
 		return err
 	}
-	f.Stored, f.Ending, added.Credential = name, "", sealedPrefix+name
+	f.Stored, f.Ending, added.Credential = name, "", catalog.SealedPrefix+name
 	if list, err = c.o.Credentials.List(p.Request().Context()); err != nil {
 		return err
 	}
@@ -429,21 +427,17 @@ func lowerFirst(label string) string {
 	return strings.ToLower(label[:1]) + label[1:]
 }
 
-// findProvider is the provider of the catalog in force that the path names, with the catalog and its version.
-func (c *Console) findProvider(p *page.Page) (catalog.FileProvider, catalog.File, int64, error) {
-	file, version, err := c.exportVersion(p.Request().Context())
+// providerOf is the provider of the catalog in force that the path names, with the catalog and its version.
+func (c *Console) providerOf(p *page.Page) (catalog.File, *catalog.FileProvider, int64, error) {
+	file, version, err := catalog.ExportVersion(p.Request().Context(), c.o.DB)
 	if err != nil {
-		return catalog.FileProvider{}, file, 0, err
+		return file, nil, 0, err
 	}
 	i := slices.IndexFunc(file.Providers, func(f catalog.FileProvider) bool { return f.ID == p.Param("id") })
 	if i < 0 {
-		return catalog.FileProvider{}, file, 0, page.ErrNotFound()
+		return file, nil, 0, page.ErrNotFound()
 	}
-	return file.Providers[i], file, version, nil
-}
-
-func (c *Console) exportVersion(ctx context.Context) (catalog.File, int64, error) {
-	return catalog.ExportVersion(ctx, c.o.DB)
+	return file, &file.Providers[i], version, nil
 }
 
 // aboutProvider is the provider as the pages of its steps show it.

@@ -52,11 +52,11 @@ func styleName(s llm.Style) string {
 
 // providerTest shows what a test of the provider will call, or how far it is.
 func (c *Console) providerTest(p *page.Page) error {
-	found, file, _, err := c.findProvider(p)
+	file, found, _, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}
-	v := operatorpages.ProviderTest{Shell: c.Shell(p), Provider: aboutProvider(&found, &file)}
+	v := operatorpages.ProviderTest{Shell: c.Shell(p), Provider: aboutProvider(found, &file)}
 	run, _, isKnown := c.o.Tests.Get(found.ID)
 	if isKnown {
 		viewRun(&v, &run)
@@ -64,7 +64,7 @@ func (c *Console) providerTest(p *page.Page) error {
 			return err
 		}
 	}
-	if v.Models, err = c.testModels(p.Request().Context(), &found); err != nil {
+	if v.Models, err = c.testModels(p.Request().Context(), found); err != nil {
 		return err
 	}
 	if isKnown {
@@ -196,22 +196,13 @@ func cheapest(choices []*library.Choice) *library.Choice {
 		if choice.Offer.Cost == nil || choice.Model.Status != "" || !time.Time(choice.Offer.Shutdown).IsZero() {
 			continue
 		}
-		price := perMillion(choice.Offer.Cost.Rates[meter.OutputTokens.String()])
+		price := int64(choice.Offer.Cost.Rates[meter.OutputTokens.String()].PerMillion())
 		hasTools := choice.Model.Tools
 		if price > 0 && (best == nil || hasTools && !best.Model.Tools || hasTools == best.Model.Tools && price < lowest) {
 			best, lowest = choice, price
 		}
 	}
 	return best
-}
-
-// perMillion is what a million units cost.
-func perMillion(p catalog.Price) int64 {
-	const million = 1_000_000
-	if p.Per <= 0 {
-		return 0
-	}
-	return int64(p.Amount) * (million / p.Per)
 }
 
 // choicesOf are the models of a provider to choose from, and what is selected of them.
@@ -238,13 +229,13 @@ func (c *Console) choicesOf(ctx context.Context, f *catalog.FileProvider) ([]lib
 
 // startProviderTest starts a test with the models of the form.
 func (c *Console) startProviderTest(p *page.Page) error {
-	found, file, _, err := c.findProvider(p)
+	file, found, _, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}
 	ctx := p.Request().Context()
-	v := operatorpages.ProviderTest{Shell: c.Shell(p), Provider: aboutProvider(&found, &file)}
-	if v.Models, err = c.testModels(ctx, &found); err != nil {
+	v := operatorpages.ProviderTest{Shell: c.Shell(p), Provider: aboutProvider(found, &file)}
+	if v.Models, err = c.testModels(ctx, found); err != nil {
 		return err
 	}
 	sources, err := c.o.References(ctx)
@@ -252,9 +243,9 @@ func (c *Console) startProviderTest(p *page.Page) error {
 		return err
 	}
 	o := check.Options{
-		File: found, Sources: sources, Client: c.o.ProviderClient, Now: c.o.Now, Store: c.o.TestCalls, By: p.User.Email,
+		File: *found, Sources: sources, Client: c.o.ProviderClient, Now: c.o.Now, Store: c.o.TestCalls, By: p.User.Email,
 	}
-	choices, _, err := c.choicesOf(ctx, &found)
+	choices, _, err := c.choicesOf(ctx, found)
 	if err != nil {
 		return err
 	}
@@ -326,7 +317,7 @@ func testedFileModel(
 
 // cancelProviderTest ends a running test.
 func (c *Console) cancelProviderTest(p *page.Page) error {
-	found, _, _, err := c.findProvider(p)
+	_, found, _, err := c.providerOf(p)
 	if err != nil {
 		return err
 	}

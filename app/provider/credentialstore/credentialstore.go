@@ -200,7 +200,7 @@ func (s *Store) change(ctx context.Context, e Event, do func(*sqlx.Tx, *Event) e
 			e.Action, e.Name, e.LastFour, e.By, e.At); err != nil {
 			return err
 		}
-		return catalog.AnnounceSealed(ctx, tx)
+		return catalog.RequestReload(ctx, tx)
 	})
 	if _, isRefusal := errors.AsType[*app.Error](err); isRefusal {
 		return err
@@ -299,7 +299,7 @@ func (s *Store) Reseal(ctx context.Context, earlier [seal.KeyBytes]byte) (n int,
 			}
 			n++
 		}
-		return catalog.AnnounceSealed(ctx, tx)
+		return catalog.RequestReload(ctx, tx)
 	})
 	if err != nil {
 		return 0, postgres.StoreError("credentialstore: seal again", err)
