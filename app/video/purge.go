@@ -16,6 +16,8 @@ func (s *Service) afterEnd(ctx context.Context, r *jobRow) (*postponed, error) {
 		return nil, setPurged(ctx, s.db, r.ID, *r.PurgedAt)
 	case r.DeletedAt != nil, r.ExpiresAt != nil && !r.ExpiresAt.After(now), r.ErrorCode == codeContent:
 		return s.purge(ctx, r)
+	case r.State == Completed && r.heard().PicturesDue:
+		return s.makePictures(ctx, r)
 	case r.UpstreamID != nil && slices.Contains(lateCodes, r.ErrorCode):
 		s.checkLateResult(ctx, r)
 	}

@@ -218,13 +218,13 @@ func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now tim
 
 // claim says what a worker wants to work on.
 type claim struct {
-	due    time.Time // everything that was due then
-	now    time.Time
-	until  time.Time // when the claim ends by itself
-	copies bool      // content to copy, or everything else
-	busy   []string  // providers that get no more calls for now
-	away   []string  // providers that cannot be called from here
-	limit  int
+	due   time.Time // everything that was due then
+	now   time.Time
+	until time.Time // when the claim ends by itself
+	kind  kind      // of work
+	busy  []string  // providers that get no more calls for now
+	away  []string  // providers that cannot be called from here
+	limit int
 }
 
 // othersMax is how long after its deadline a job is left to replicas that can call its provider. Then any replica ends it.
@@ -234,7 +234,12 @@ const claimQuery = `
 	with due as (
 		select id as due_id from video_jobs
 		where due_at <= $1 and (claimed_until is null or claimed_until <= $2)
-			and (state = 'storing' and deleted_at is null) = $3 and provider <> all($4)
+			and case
+				when deleted_at is not null then 'looks'
+				when state = 'storing' then 'copies'
+				when state = 'completed' and due_at < expires_at then 'pictures'
+				else 'looks' end = $3
+			and provider <> all($4)
 			and (provider <> all($7) or state = 'completed' or deadline_at <= $8)
 		order by due_at limit $5 for update skip locked)
 	update video_jobs set claimed_until = $6 from due where id = due_id returning ` + columns
@@ -242,7 +247,7 @@ const claimQuery = `
 // claimDue claims jobs that no worker works on. It skips rows that another worker has locked, and does not wait for
 // them.
 func claimDue(ctx context.Context, q postgres.Queryer, c claim) (rows []jobRow, err error) {
-	err = q.SelectContext(ctx, &rows, claimQuery, c.due, c.now, c.copies, pq.Array(c.busy), c.limit, c.until,
+	err = q.SelectContext(ctx, &rows, claimQuery, c.due, c.now, string(c.kind), pq.Array(c.busy), c.limit, c.until,
 		pq.Array(c.away), c.now.Add(-othersMax))
 	return rows, postgres.StoreError("video: claim", err)
 }
@@ -309,6 +314,15 @@ func setPurged(ctx context.Context, q postgres.Queryer, id string, now time.Time
 		update video_jobs set purged_at = $2, due_at = null, claimed_until = null, tries = 0
 		where id = $1 and state in ('completed', 'failed')`, id, now)
 	return postgres.StoreError("video: set purged", err)
+}
+
+// setPictures keeps the pictures that were made of a completed job, which rests then until its content expires.
+func setPictures(ctx context.Context, q postgres.Queryer, r *jobRow, made string) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set content = content || $2::jsonb, upstream = $3, due_at = expires_at, claimed_until = null, tries = 0
+		where id = $1 and state = 'completed' and deleted_at is null and claimed_until = $4`,
+		r.ID, made, upstreamState{Files: r.heard().Files}.encode(), r.ClaimedUntil)
+	return postgres.StoreError("video: set pictures", err)
 }
 
 // setRest makes an ended job due when its content expires, and never when it has none.

@@ -57,6 +57,7 @@ type Waits struct {
 	RetryMin         time.Duration // first pause after something went wrong, doubled each time
 	CreateMax        time.Duration // for the upstream to take a job
 	CopyMax          time.Duration // for one copy of the content
+	PicturesMax      time.Duration // that pictures may keep a video waiting whose film is stored
 	StopMax          time.Duration // for running steps when the gateway stops
 }
 

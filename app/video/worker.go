@@ -27,6 +27,7 @@ const (
 	looksByProvider = 16 // polls of one provider at once, so that a provider that hangs does not stop the others
 	copiesMax       = 8  // copies at once
 	copiesByOne     = 6
+	picturesAtOnce  = 2           // jobs at once whose pictures are made after their end, as many as programs may run
 	claimMax        = time.Minute // After this time any worker may claim the job again.
 	renewEvery      = 20 * time.Second
 	gatherMax       = 50 * time.Millisecond // results wait so long to be written together
@@ -42,7 +43,7 @@ const (
 // working is the state of the worker and of those who follow jobs.
 type working struct {
 	following subscriptions
-	wakes     [2]chan struct{} // by lane; nil without a worker
+	wakes     [3]chan struct{} // by lane; nil without a worker
 	wakesMu   sync.Mutex
 
 	running, steps, lag, completed          atomic.Int64
@@ -63,17 +64,29 @@ func (w *working) wake() {
 	}
 }
 
-// lane is a share of the work with workers of its own: copies take long and must not keep looks waiting.
+// kind is a kind of work on jobs.
+type kind string
+
+// The kinds of work.
+const (
+	looks    kind = "looks"    // everything but the two others
+	copies   kind = "copies"   // of content that was rendered
+	pictures kind = "pictures" // of completed jobs whose pictures were not made in time
+)
+
+// lane is a share of the work with workers of its own: copies take long and must not keep looks waiting, and pictures keep neither
+// waiting.
 type lane struct {
-	copies      bool
+	kind        kind
 	slots       int
 	providerMax int
 }
 
-func lanes() [2]lane {
-	return [2]lane{
-		{slots: looksMax, providerMax: looksByProvider},
-		{copies: true, slots: copiesMax, providerMax: copiesByOne},
+func lanes() [3]lane {
+	return [3]lane{
+		{kind: looks, slots: looksMax, providerMax: looksByProvider},
+		{kind: copies, slots: copiesMax, providerMax: copiesByOne},
+		{kind: pictures, slots: picturesAtOnce, providerMax: picturesAtOnce},
 	}
 }
 
@@ -271,7 +284,7 @@ func (p *dispatcher) refill(ctx context.Context, due time.Time) error {
 	}
 	now := p.s.now()
 	rows, err := claimDue(ctx, p.s.db, claim{
-		due: due, now: now, until: now.Add(claimMax), copies: p.copies, busy: p.saturatedProviders(), away: p.away(), limit: free,
+		due: due, now: now, until: now.Add(claimMax), kind: p.kind, busy: p.saturatedProviders(), away: p.away(), limit: free,
 	})
 	if err != nil {
 		return err
@@ -306,7 +319,7 @@ func (p *dispatcher) away() []string {
 
 // measure keeps how late the claimed jobs are.
 func (p *dispatcher) measure(now time.Time, rows []jobRow) {
-	if p.copies {
+	if p.kind != looks {
 		return
 	}
 	lag := time.Duration(0)
