@@ -22,7 +22,7 @@ func slowProgram(t *testing.T) (program, hangs string) {
 	program, hangs = filepath.Join(dir, "program"), filepath.Join(dir, "hangs")
 	script := fmt.Sprintf("#!/bin/sh\nPATH=%q\n[ -e %s ] && exec sleep 600\nexec ffmpeg \"$@\"\n", os.Getenv("PATH"), hangs)
 	for name, text := range map[string]string{program: script, hangs: ""} {
-		if err := os.WriteFile(name, []byte(text), 0o700); err != nil { //nolint:gosec // a program has to be executable
+		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
