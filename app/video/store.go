@@ -221,9 +221,9 @@ type claim struct {
 	due   time.Time // everything that was due then
 	now   time.Time
 	until time.Time // when the claim ends by itself
-	kind  kind      // of work
-	busy  []string  // providers that get no more calls for now
-	away  []string  // providers that cannot be called from here
+	kind  kind
+	busy  []string // providers that get no more calls for now
+	away  []string // providers that cannot be called from here
 	limit int
 }
 

@@ -53,11 +53,13 @@ type Options struct {
 
 // Waits are the pauses of the worker, so that tests need not wait.
 type Waits struct {
+	// PicturesMax is how long pictures may keep a video waiting whose film is stored.
+	PicturesMax time.Duration
+
 	PollMin, PollMax time.Duration // between two looks at a running job
 	RetryMin         time.Duration // first pause after something went wrong, doubled each time
 	CreateMax        time.Duration // for the upstream to take a job
 	CopyMax          time.Duration // for one copy of the content
-	PicturesMax      time.Duration // that pictures may keep a video waiting whose film is stored
 	StopMax          time.Duration // for running steps when the gateway stops
 }
 

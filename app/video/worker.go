@@ -69,9 +69,12 @@ type kind string
 
 // The kinds of work.
 const (
-	looks    kind = "looks"    // everything but the two others
-	copies   kind = "copies"   // of content that was rendered
-	pictures kind = "pictures" // of completed jobs whose pictures were not made in time
+	// looks are everything but the two others.
+	looks kind = "looks"
+	// copies store content that was rendered.
+	copies kind = "copies"
+	// pictures are made of the films of completed jobs whose pictures were not made in time.
+	pictures kind = "pictures"
 )
 
 // lane is a share of the work with workers of its own: copies take long and must not keep looks waiting, and pictures keep neither
