@@ -4,12 +4,9 @@ package bench
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -129,21 +126,6 @@ func (b *bench) measureMemory(t *testing.T, to target, c traffic, p plan) (m mem
 		b.books.check(t, c.name+" at "+to.name, o.answers, c.price())
 	}
 	return m
-}
-
-// operatorPage reads a page of the operator's listener of the gateway.
-func (b *bench) operatorPage(t *testing.T, path string) []byte {
-	t.Helper()
-	resp, err := http.Get(strings.TrimSuffix(b.home.MetricsURL, "/metrics") + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d %v", path, resp.StatusCode, err)
-	}
-	return text
 }
 
 // callTimes makes calls one after the other, and returns the sorted times of those that got the status. A limit lets a call pass now and

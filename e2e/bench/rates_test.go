@@ -5,8 +5,6 @@ package bench
 import (
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -70,31 +68,14 @@ func (b *bench) printRate(t *testing.T, r *report, p plan, c traffic, rate float
 func benchAllocations(t *testing.T, b *bench, r *report, p plan) {
 	var count, size samples
 	for range p.rounds {
-		allocated := b.runtimeStatistics(t)
+		allocated, bytes := runtimeMetric(t, b.home, "go_memstats_mallocs_total"), runtimeMetric(t, b.home, "go_memstats_alloc_bytes_total")
 		o := b.measure(t, b.gateway, cpuCases[0].traffic, load{clients: clientsStandard, during: p.during})
-		after := b.runtimeStatistics(t)
-		count = append(count, (after[0]-allocated[0])/float64(o.totalAnswers))
-		size = append(size, (after[1]-allocated[1])/float64(o.totalAnswers))
+		count = append(count, (runtimeMetric(t, b.home, "go_memstats_mallocs_total")-allocated)/float64(o.totalAnswers))
+		size = append(size, (runtimeMetric(t, b.home, "go_memstats_alloc_bytes_total")-bytes)/float64(o.totalAnswers))
 	}
 	r.table("Allocations of a call of 1 kB", "what", "value", "must", "aim", "")
 	r.row(append([]string{"allocations", count.String()}, r.judge("allocations a call", count, allocationBar)...)...)
 	r.row(append([]string{"bytes", size.String()}, r.judge("bytes allocated a call", size, bytesBar)...)...)
-}
-
-// runtimeStatistics has the number and the bytes of all allocations so far.
-func (b *bench) runtimeStatistics(t *testing.T) (sums [2]float64) {
-	t.Helper()
-	text := string(b.operatorPage(t, "/metrics"))
-	for i, name := range []string{"go_memstats_mallocs_total", "go_memstats_alloc_bytes_total"} {
-		_, rest, found := strings.Cut(text, "\n"+name+" ")
-		line, _, _ := strings.Cut(rest, "\n")
-		v, err := strconv.ParseFloat(line, 64)
-		if !found || err != nil {
-			t.Fatalf("the metrics have no %s: %v", name, err)
-		}
-		sums[i] = v
-	}
-	return sums
 }
 
 // benchWaits prints how long refusals and the status of a video take while nothing else runs.
