@@ -121,7 +121,7 @@ func (r *report) finish(t *testing.T, write bool) {
 	if err := os.MkdirAll(resultsDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, r.text.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(file, r.text.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Printf("\nwritten to e2e/bench/%s\n", file)
