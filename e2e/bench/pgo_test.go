@@ -133,7 +133,7 @@ func TestPGOCompare(t *testing.T) {
 func (b *bench) startBuild(t *testing.T, name, flag string) target {
 	t.Helper()
 	bin := filepath.Join(harness.TempDir(t), strings.ReplaceAll(name, " ", "-"))
-	cmd := exec.Command("go", "build", "-trimpath", flag, "-o", bin, "./cmd/gateway")
+	cmd := exec.Command("go", "build", flag, "-o", bin, "./cmd/gateway")
 	cmd.Dir = harness.ProjectRoot(t)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
