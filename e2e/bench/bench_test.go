@@ -88,7 +88,8 @@ func TestBench(t *testing.T) {
 		name string
 		do   func(*testing.T, *bench, *report, plan)
 	}{
-		{"cpu", benchCPU}, {"rates", benchRates}, {"allocations", benchAllocations}, {"memory", benchMemory}, {"waits", benchWaits}, {"idle", benchIdle},
+		{"cpu", benchCPU}, {"rates", benchRates}, {"allocations", benchAllocations}, {"memory", benchMemory}, {"waits", benchWaits}, {"reports", benchReports},
+		{"idle", benchIdle},
 	} {
 		ran := false
 		t.Run(part.name, func(t *testing.T) { ran = true; part.do(t, b, r, p) })
