@@ -57,11 +57,6 @@ type answer struct {
 // succeeded reports whether the answer is a whole success.
 func (a answer) succeeded() bool { return a.err == nil && a.status == http.StatusOK }
 
-// refused reports whether the gateway declined the call because it was busy.
-func (a answer) refused() bool {
-	return a.err == nil && (a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests)
-}
-
 // client makes calls over one connection, one after the other.
 type client struct {
 	conn net.Conn
@@ -70,8 +65,9 @@ type client struct {
 	opened func()
 	sent   time.Time
 	result answer
-	tail   []byte
-	ended  bool
+	// tail is the end of the last part of the answer, and across has room for it and the beginning of the next part.
+	tail, across []byte
+	ended        bool
 }
 
 func (c *client) close() {
@@ -136,8 +132,8 @@ func (c *client) look(part []byte, end string) {
 	if c.result.first > 0 && c.ended {
 		return
 	}
-	across := append(c.tail, part[:min(markBytesMax, len(part))]...)
-	has := func(mark []byte) bool { return bytes.Contains(part, mark) || bytes.Contains(across, mark) }
+	c.across = append(append(c.across[:0], c.tail...), part[:min(markBytesMax, len(part))]...)
+	has := func(mark []byte) bool { return bytes.Contains(part, mark) || bytes.Contains(c.across, mark) }
 	if c.result.first == 0 && has(contentMark) {
 		c.result.first = time.Since(c.sent)
 		if c.opened != nil {
@@ -148,6 +144,6 @@ func (c *client) look(part []byte, end string) {
 	if len(part) >= markBytesMax {
 		c.tail = append(c.tail[:0], part[len(part)-markBytesMax:]...)
 	} else {
-		c.tail = append(c.tail[:0], across[max(0, len(across)-markBytesMax):]...)
+		c.tail = append(c.tail[:0], c.across[max(0, len(c.across)-markBytesMax):]...)
 	}
 }

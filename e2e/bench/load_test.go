@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -117,6 +118,11 @@ func phase(clients []*client, r *request, l load) outcome {
 	slices.Sort(o.first)
 	slices.Sort(o.whole)
 	return o
+}
+
+// refused reports whether the gateway declined the call because it was busy.
+func (a answer) refused() bool {
+	return a.err == nil && (a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests)
 }
 
 func (o *outcome) add(a answer) {

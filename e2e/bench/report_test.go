@@ -26,7 +26,7 @@ func (s samples) median() float64 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(s))
-	return sorted[len(sorted)/2]
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 // String has the median and the range.
