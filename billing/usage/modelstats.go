@@ -111,7 +111,7 @@ func (r *Reports) ModelHours(ctx context.Context) (map[string]ModelHour, error) 
 // ModelDays returns the days of a model since a given day, in order.
 func (r *Reports) ModelDays(ctx context.Context, model string, since time.Time) ([]ModelDay, error) {
 	var days []ModelDay
-	err := r.db.SelectContext(ctx, &days, `
+	err := r.reads.SelectContext(ctx, &days, `
 		select day, answered, failed from model_days where model = $1 and day >= $2::date order by day limit $3`,
 		model, since.UTC().Format(time.DateOnly), statsDaysKept)
 	return days, postgres.StoreError("usage: model days", err)

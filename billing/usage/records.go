@@ -47,7 +47,7 @@ func (r *Reports) Records(ctx context.Context, q RecordQuery) (RecordPage, error
 		return RecordPage{}, err
 	}
 	limit := min(max(q.Limit, 1), recordsMax)
-	rows, err := searchRecords(ctx, r.db, q, after, limit+1)
+	rows, err := searchRecords(ctx, r.reads, q, after, limit+1)
 	if err != nil {
 		return RecordPage{}, postgres.StoreError("usage: records", err)
 	}

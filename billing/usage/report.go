@@ -87,7 +87,7 @@ func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
 	case groupColumns[q.Group] == "":
 		return Report{}, fmt.Errorf("usage: report grouped by %q", q.Group)
 	}
-	rows, err := selectUsage(ctx, r.db, q)
+	rows, err := selectUsage(ctx, r.reads, q)
 	if err != nil {
 		return Report{}, postgres.StoreError("usage: usage report", err)
 	}

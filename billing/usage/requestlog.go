@@ -37,7 +37,7 @@ func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]bill
 	q.From, q.To = now.Add(-tailAgeMax), time.Time{}
 	var rows []tailRow
 	// The query reads only the calls that began last, and limits their number before it applies any other filter.
-	err = r.db.SelectContext(ctx, &rows, `
+	err = r.reads.SelectContext(ctx, &rows, `
 		select `+billing.UsageColumns+`, settled_at from (
 			select * from usage_records where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
 			order by started_at desc limit $22
@@ -60,12 +60,12 @@ func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]bill
 // before it.
 func (r *Reports) Neighbours(ctx context.Context, q RecordQuery, record billing.UsageRecord) (newer, older string, err error) {
 	at := cursor{at: record.StartedAt, id: record.RequestID}
-	rows, err := searchRecords(ctx, r.db, q, at, 1)
+	rows, err := searchRecords(ctx, r.reads, q, at, 1)
 	if err == nil && len(rows) > 0 {
 		older = rows[0].RequestID
 	}
 	if err == nil {
-		err = r.db.GetContext(ctx, &newer, `
+		err = r.reads.GetContext(ctx, &newer, `
 			select coalesce((
 				select request_id from usage_records where `+q.where()+` and (started_at, request_id) > ($22, $23)
 				order by started_at, request_id limit 1
@@ -106,7 +106,7 @@ func (r *Reports) Histogram(ctx context.Context, q RecordQuery, step time.Durati
 	if q.summed() && step%slotLength == 0 && q.From.Equal(q.From.Truncate(slotLength)) && q.To.Equal(q.To.Truncate(slotLength)) {
 		read, partly = selectSlotBars, false
 	}
-	rows, err := read(ctx, r.db, q, step)
+	rows, err := read(ctx, r.reads, q, step)
 	if err != nil {
 		return h, postgres.StoreError("usage: histogram", err)
 	}
@@ -162,7 +162,7 @@ func (r *Reports) Latencies(ctx context.Context, q Query) (Latencies, error) {
 		out.Every *= 2
 	}
 	out.Each = max(sampleAllMax/max(int(q.To.Sub(q.From)/out.Every), 1), sampleLeast)
-	rows, err := selectLatencies(ctx, r.db, q, out)
+	rows, err := selectLatencies(ctx, r.reads, q, out)
 	if err != nil {
 		return out, postgres.StoreError("usage: latencies", err)
 	}
