@@ -269,6 +269,12 @@ func (p *dispatcher) refill(ctx context.Context, due time.Time) error {
 		p.full = true
 		return ctx.Err()
 	}
+	if p.running == 0 && len(p.queue) == 0 {
+		if exists, err := anyDue(ctx, p.s.db, due); err != nil || !exists {
+			p.measure(p.s.now(), nil)
+			return err
+		}
+	}
 	now := p.s.now()
 	rows, err := claimDue(ctx, p.s.db, claim{
 		due: due, now: now, until: now.Add(claimMax), copies: p.copies, busy: p.saturatedProviders(), away: p.away(), limit: free,
