@@ -48,7 +48,7 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) work(ctx context.Context) (int, error) {
 	now := s.now()
 	if exists, err := anyDue(ctx, s.db, now); err != nil || !exists {
-		return 0, postgres.StoreError("asset: look for what is due", err)
+		return 0, err
 	}
 	away := slices.AppendSeq([]string{}, maps.Keys(s.o.Snapshot().Unusable()))
 	rows, err := claimDue(ctx, s.db, now, now.Add(claimMax), stepsMax, away, now.Add(-giveUpAge-othersMax))

@@ -37,7 +37,8 @@ type claimed struct {
 // attempts, accounts take turns, and endpoints that have lately failed get at most struggling.
 func claimDue(ctx context.Context, db *sqlx.DB, slots, struggling int, now, until time.Time) (list []claimed, err error) {
 	// Most looks of an idle worker find no delivery, and the claim costs the database thirty times as much as this question.
-	pending, err := postgres.Get[bool](ctx, db, `select exists (select from webhook_deliveries where state = 'pending')`)
+	var pending bool
+	err = postgres.QueryRow(ctx, db, `select exists (select from webhook_deliveries where state = 'pending')`, nil, &pending)
 	if err != nil || !pending {
 		return nil, err
 	}
