@@ -58,12 +58,12 @@ func (m *Manager) mark(c *call, h billing.Hold, s *billing.Settlement) error {
 	return nil
 }
 
-// wholeMarks are buffers for marks that are written whole. The journal copies what it appends.
-var wholeMarks = sync.Pool{New: func() any { return new([]byte) }}
+// recordBuffers are buffers for marks and settlements. The journal copies what it appends.
+var recordBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func (m *Manager) markWhole(h billing.Hold, s *billing.Settlement) (journal.LSN, error) {
-	buffer := wholeMarks.Get().(*[]byte)
-	defer wholeMarks.Put(buffer)
+	buffer := recordBuffers.Get().(*[]byte)
+	defer recordBuffers.Put(buffer)
 	*buffer = s.AppendEncoded((*buffer)[:0], h, m.o.ReplicaID, m.o.Now())
 	return m.settlements.mark(h.ID, *buffer)
 }

@@ -105,6 +105,32 @@ func BenchmarkProgress(b *testing.B) {
 	}
 }
 
+// BenchmarkCall measures what a call that is answered at once costs here: its hold, its first checkpoint and its settlement, with
+// the sync of the journal.
+func BenchmarkCall(b *testing.B) {
+	manager, _ := journaled(b)
+	ids := make([]string, 1024)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("req_01jd00000000000000000%05d", i)
+	}
+	mark, n := streamMark(32, time.Now()), 0
+	ctx := context.Background()
+	used := processorTime(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		n++
+		h, err := manager.Hold(ctx, billing.HoldRequest{ID: ids[n%len(ids)], AccountID: "acc_1", Want: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		manager.Progress(h, mark)
+		if err := manager.Settle(ctx, h, mark); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64((processorTime(b)-used).Microseconds())/float64(b.N), "cpu-µs/op")
+}
+
 // BenchmarkSlowStreams measures the processor time of 50 streams that only make checkpoints, two in a second each.
 func BenchmarkSlowStreams(b *testing.B) {
 	const streams, seconds, marks = 50, 5, 10
