@@ -139,6 +139,11 @@ const recordBytes = 1<<10 + 1<<8
 // free answer. The account pays at most the hold, the platform what the call cost beyond it. An uncharged call costs
 // neither of them anything, and its record has a flag. Encode runs with every request, so it avoids reflection.
 func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
+	return s.AppendEncoded(make([]byte, 0, recordBytes), h, replicaID, now)
+}
+
+// AppendEncoded is Encode into a buffer of the caller.
+func (s Settlement) AppendEncoded(b []byte, h Hold, replicaID string, now time.Time) []byte {
 	r, start := &s.Record, s.Record.StartedAt
 	if start.IsZero() {
 		start = now
@@ -151,7 +156,7 @@ func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 	}
 	held := max(h.Amount, 0)
 	paid := min(max(s.Cost, 0), held)
-	b := append(make([]byte, 0, recordBytes), `{"started_at":"`...)
+	b = append(b, `{"started_at":"`...)
 	b = start.AppendFormat(b, time.RFC3339Nano)
 	b = start.AppendFormat(append(b, `","day":"`...), time.DateOnly)
 	b = append(b, '"')

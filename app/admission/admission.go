@@ -66,6 +66,8 @@ type Controller struct {
 	refused  [reasons][classes]atomic.Int64
 	bodies   atomic.Int64 // bytes that bodies hold
 	latency  latencyController
+	asleep   atomic.Bool   // Run measures rarely, until a call enters.
+	entering chan struct{} // A call that enters wakes Run.
 	seed     maphash.Seed
 	accounts [shards]shard
 }
@@ -116,7 +118,7 @@ func New(o Options) *Controller {
 	if o.AccountBytesMax <= 0 {
 		o.AccountBytesMax = min(accountBytesDefault, max(1, o.BodyBytesMax/accountShare))
 	}
-	g := &Controller{o: o, seed: maphash.MakeSeed()}
+	g := &Controller{o: o, entering: make(chan struct{}, 1), seed: maphash.MakeSeed()}
 	for i := range g.let {
 		g.let[i].Store(perMille)
 	}
@@ -142,6 +144,9 @@ func (g *Controller) Enter(critical bool) (Place, error) {
 		class = Critical
 	}
 	n := g.inFlight.Add(1)
+	if g.asleep.Load() {
+		g.wake()
+	}
 	if err := g.fits(class, n); err != nil {
 		g.inFlight.Add(-1)
 		return Place{}, err

@@ -31,7 +31,8 @@ const (
 	claimMax        = time.Minute // After this time any worker may claim the job again.
 	renewEvery      = 20 * time.Second
 	gatherMax       = 50 * time.Millisecond // results wait so long to be written together
-	idleMax         = time.Second           // between two looks for what is due, when nothing is heard
+	idleMax         = time.Second           // between two looks for what is due, while something is due or runs
+	sleepMax        = 5 * time.Second       // between two looks otherwise, when nothing is heard; new work is announced
 	claimsMax       = 2000                  // in one pass
 	queueMax        = 4 * looksMax          // claimed jobs that wait for a crowded provider
 	failurePause    = time.Second           // after the store did not answer
@@ -151,6 +152,7 @@ type dispatcher struct {
 	queue    []*jobRow      // claimed, while their provider has as many calls as one may have
 	finished []postponed    // to be written down
 	full     bool           // the last claim got all it asked for
+	pause    time.Duration  // until the next look for what is due, when nothing is heard
 	done     int
 	err      error
 }
@@ -162,7 +164,7 @@ type result struct {
 }
 
 func (s *Service) newDispatcher(steps context.Context, l lane, wakes <-chan struct{}) *dispatcher {
-	return &dispatcher{lane: l, s: s, steps: steps, wakes: wakes, results: make(chan result, l.slots), busy: map[string]int{}}
+	return &dispatcher{lane: l, s: s, steps: steps, wakes: wakes, results: make(chan result, l.slots), busy: map[string]int{}, pause: idleMax}
 }
 
 // run works until ctx ends, and then until the running steps have ended.
@@ -203,7 +205,7 @@ func (p *dispatcher) pass(ctx context.Context, due time.Time) error {
 // await waits until it is worthwhile to claim more: half of the slots are free, or results should not wait any longer,
 // or something may be due.
 func (p *dispatcher) await(ctx context.Context) {
-	limit := idleMax
+	limit := p.pause
 	if p.full {
 		limit = gatherMax
 	}
@@ -286,6 +288,21 @@ func (p *dispatcher) refill(ctx context.Context, due time.Time) error {
 		return ctx.Err()
 	}
 	now := p.s.now()
+	p.pause = idleMax
+	if p.running == 0 && len(p.queue) == 0 {
+		next, err := nextDue(ctx, p.s.db)
+		if err != nil {
+			return err
+		}
+		if next == nil || next.After(due) {
+			p.measure(now, nil)
+			p.pause = sleepMax
+			if next != nil {
+				p.pause = min(max(next.Sub(now), gatherMax), sleepMax)
+			}
+			return nil
+		}
+	}
 	rows, err := claimDue(ctx, p.s.db, claim{
 		due: due, now: now, until: now.Add(claimMax), kind: p.kind, busy: p.saturatedProviders(), away: p.away(), limit: free,
 	})

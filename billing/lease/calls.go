@@ -16,6 +16,7 @@ type call struct {
 	account, budget *lease // The account is nil for a call that costs nothing or is uncharged, the budget for a key without one.
 	amount          app.Amount
 	first           journal.LSN // This is the position of its first mark, or 0 before there is one.
+	base            *markBase   // Changes refer to this mark. It is nil before the second mark, and without a journal.
 	began           time.Duration
 	isSettling      bool // Its settlement has begun, so it takes no more marks.
 }
@@ -38,13 +39,13 @@ type calls struct {
 
 type callShard struct {
 	mu    sync.Mutex
-	calls map[string]call
+	calls map[string]*call
 }
 
 func newCalls() *calls {
 	c := &calls{seed: maphash.MakeSeed()}
 	for i := range c.shards {
-		c.shards[i].calls = make(map[string]call)
+		c.shards[i].calls = make(map[string]*call)
 	}
 	return c
 }
@@ -59,7 +60,7 @@ func (c *calls) add(id string, one call) bool {
 	s.mu.Lock()
 	_, exists := s.calls[id]
 	if !exists {
-		s.calls[id] = one
+		s.calls[id] = &one // One is on the heap, so changes of it allocate nothing.
 	}
 	s.mu.Unlock()
 	if !exists {
@@ -77,8 +78,7 @@ func (c *calls) change(id string, do func(*call)) bool {
 	if !exists || one.isSettling {
 		return false
 	}
-	do(&one)
-	s.calls[id] = one
+	do(one)
 	return true
 }
 

@@ -259,23 +259,6 @@ func (m *Manager) raise(id string, extra call) bool {
 	return runs
 }
 
-// Progress records what a call has delivered so far, as the settlement it would get if the process died now. It never waits.
-// A mark that cannot be recorded costs only the platform.
-func (m *Manager) Progress(h billing.Hold, s billing.Settlement) {
-	data := s.Encode(h, m.o.ReplicaID, m.o.Now())
-	m.calls.change(h.ID, func(c *call) {
-		at, err := m.settlements.mark(h.ID, data)
-		if err != nil {
-			m.counters.marksMissed.Add(1)
-			return
-		}
-		if c.first == 0 {
-			c.first = at
-		}
-	})
-	failpoint.At(failpoint.C4)
-}
-
 // sleep is a pause that ends with ctx.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
