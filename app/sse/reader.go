@@ -52,6 +52,7 @@ type Reader struct {
 	skipLF bool
 	begun  bool // the byte order mark was looked for
 	ready  bool // next holds a frame that was split but not handed out
+	lent   bool // Lent means that buf belongs to the caller of ResetBytes.
 	next   Frame
 }
 
@@ -93,6 +94,12 @@ func (r *Reader) Reset(src io.Reader, budget *Budget) {
 	*r = Reader{src: src, budget: budget, buf: newBuffer(), joined: r.joined[:0]}
 }
 
+// ResetBytes makes r, which must be new or closed, read the frames of a text without copying it. The text must not change until Close,
+// and has no byte order mark.
+func (r *Reader) ResetBytes(text []byte) {
+	*r = Reader{buf: text, end: len(text), lent: true, begun: true, err: io.EOF, joined: r.joined[:0]}
+}
+
 // Close returns the buffers. It does not close the source.
 func (r *Reader) Close() {
 	r.dropBuffer()
@@ -103,6 +110,10 @@ func (r *Reader) Close() {
 }
 
 func (r *Reader) dropBuffer() {
+	if r.lent {
+		r.buf = nil
+		return
+	}
 	size := len(r.buf)
 	switch size {
 	case bufferBytes:
@@ -140,6 +151,26 @@ func (r *Reader) Buffered() bool {
 		r.next, r.ready = r.split()
 	}
 	return r.ready
+}
+
+// Ahead returns the received bytes from the beginning of the next frame on, for callers that know how that frame looks. It is empty in
+// the middle of a frame, and where the source may use other ends of lines than LF. The bytes stay valid until the next call of a method.
+func (r *Reader) Ahead() []byte {
+	if r.ready && !r.skipLF {
+		r.ready = false
+		r.start = r.scan - len(r.next.Raw)
+		r.scan, r.line = r.start, r.start
+	}
+	if r.ready || r.skipLF || !r.begun || r.fields > 0 || r.scan != r.start {
+		return nil
+	}
+	return r.buf[r.start:r.end]
+}
+
+// Skip passes over the first n bytes of Ahead, which must be whole frames.
+func (r *Reader) Skip(n int) {
+	r.start += n
+	r.scan, r.line = r.start, r.start
 }
 
 // split looks for the end of the frame in the bytes read so far. It scans each byte only once.
