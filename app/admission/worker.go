@@ -14,7 +14,7 @@ const collectLooks = 10
 func (g *Controller) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	p := newProbe()
+	p, pace := newProbe(), newCollectorPace(g.o.Headroom)
 	var collections uint64
 	looks := 0 // since the last collection
 	for {
@@ -22,6 +22,7 @@ func (g *Controller) Run(ctx context.Context) error {
 		g.Look(r)
 		if looks++; r.Collections != collections {
 			collections, looks = r.Collections, 0
+			pace.adjust(r.InUse)
 		}
 		if looks >= collectLooks && g.memoryRefuses() {
 			runtime.GC()
