@@ -11,8 +11,9 @@ const (
 	// FrameBytesMax bounds one frame, and so one line.
 	FrameBytesMax = 16 << 20
 
-	bufferBytes   = 2 << 10  // The buffer of every stream. A larger one takes memory from the budget.
-	burstBytes    = 32 << 10 // The buffer while the source has more at once than bufferBytes.
+	bufferBytes   = 1 << 10  // The buffer of every stream. A larger one takes memory from the budget.
+	fullBytes     = 8 << 10  // The buffer after a read that has filled the small one.
+	burstBytes    = 32 << 10 // The buffer after two such reads in a row.
 	emptyReadsMax = 100
 	byteOrderMark = "\xef\xbb\xbf"
 )
@@ -42,7 +43,7 @@ type Reader struct {
 	scan   int    // first byte not looked at yet
 	end    int    // end of what was read
 	err    error  // the error with which the source ended
-	burst  bool   // the last read filled a small buffer, so the source probably has more
+	full   int    // Full counts the reads in a row that filled a small buffer, so that the source probably has more.
 
 	data   span // the last data line, relative to start
 	event  span
@@ -62,6 +63,7 @@ var dataName = []byte("data")
 
 var (
 	buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
+	fulls   = sync.Pool{New: func() any { return new([fullBytes]byte) }}
 	bursts  = sync.Pool{New: func() any { return new([burstBytes]byte) }}
 )
 
@@ -75,7 +77,11 @@ func (r *Reader) newBuffer(size int) []byte {
 	if !r.budget.Take(int64(size)) {
 		return nil
 	}
-	if size == burstBytes {
+	switch size {
+	case fullBytes:
+		b, _ := fulls.Get().(*[fullBytes]byte)
+		return b[:]
+	case burstBytes:
 		b, _ := bursts.Get().(*[burstBytes]byte)
 		return b[:]
 	}
@@ -118,6 +124,8 @@ func (r *Reader) dropBuffer() {
 	switch size {
 	case bufferBytes:
 		buffers.Put((*[bufferBytes]byte)(r.buf))
+	case fullBytes:
+		fulls.Put((*[fullBytes]byte)(r.buf))
 	case burstBytes:
 		bursts.Put((*[burstBytes]byte)(r.buf))
 	}
@@ -313,7 +321,9 @@ func (r *Reader) fill() {
 		r.end += n
 		r.err = err
 		if n > 0 || err != nil {
-			r.burst = n >= min(room, bufferBytes)
+			if r.full++; n < min(room, bufferBytes) {
+				r.full = 0
+			}
 			return
 		}
 	}
@@ -321,10 +331,13 @@ func (r *Reader) fill() {
 }
 
 // compact moves the unread bytes to the front of a buffer of the right size. The buffer is large during a burst, so that it takes few
-// reads, and small while the reader waits for the source.
+// reads, and small while the reader waits for the source. It grows in two steps, since a stream that was late once waits again at once.
 func (r *Reader) compact() {
 	rest, size := r.buf[r.start:r.end], bufferBytes
-	if r.burst {
+	switch {
+	case r.full == 1:
+		size = fullBytes
+	case r.full > 1:
 		size = burstBytes
 	}
 	if to := r.sized(size, len(rest)); to != nil {
@@ -350,7 +363,7 @@ func (r *Reader) sized(size, rest int) []byte {
 }
 
 func (r *Reader) grow() bool {
-	size := max(2*len(r.buf), burstBytes)
+	size := max(2*len(r.buf), fullBytes)
 	if len(r.buf) >= FrameBytesMax {
 		r.err = ErrTooLarge
 		return false
