@@ -11,9 +11,9 @@ const (
 	// FrameBytesMax bounds one frame, and so one line.
 	FrameBytesMax = 16 << 20
 
-	bufferBytes   = 1 << 10  // The buffer of every stream. A larger one takes memory from the budget.
+	bufferBytes   = 2 << 10  // The buffer of every stream. A larger one takes memory from the budget.
 	fullBytes     = 8 << 10  // The buffer after a read that has filled the small one.
-	burstBytes    = 32 << 10 // The buffer after two such reads in a row.
+	burstBytes    = 32 << 10 // The buffer after more of them in a row.
 	emptyReadsMax = 100
 	byteOrderMark = "\xef\xbb\xbf"
 )
@@ -43,7 +43,7 @@ type Reader struct {
 	scan   int    // first byte not looked at yet
 	end    int    // end of what was read
 	err    error  // the error with which the source ended
-	full   int    // Full counts the reads in a row that filled a small buffer, so that the source probably has more.
+	full   int    // Full counts the reads in a row that filled the buffer, so that the source probably has more.
 
 	data   span // the last data line, relative to start
 	event  span
@@ -321,7 +321,7 @@ func (r *Reader) fill() {
 		r.end += n
 		r.err = err
 		if n > 0 || err != nil {
-			if r.full++; n < min(room, bufferBytes) {
+			if r.full++; n < room {
 				r.full = 0
 			}
 			return
