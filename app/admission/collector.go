@@ -1,9 +1,6 @@
 package admission
 
-import (
-	"os"
-	"runtime/debug"
-)
+import "os"
 
 const (
 	// percentMin and percentMax bound the new memory between two garbage collections, in percent of the memory that is in use.
@@ -34,10 +31,6 @@ type collectorPace struct {
 	headroom int64
 	percent  int
 	set      func(percent int) int
-}
-
-func newCollectorPace(headroom int64) *collectorPace {
-	return &collectorPace{headroom: headroom, set: debug.SetGCPercent}
 }
 
 // adjust sets the pace for what a collection has found in use.

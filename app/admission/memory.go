@@ -23,9 +23,6 @@ const (
 // The files in which the kernel has the memory limit of a container.
 var containerFiles = []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 
-// machineFile is where the kernel tells the memory of the machine.
-const machineFile = "/proc/meminfo"
-
 // LimitMemory returns how many bytes this process may hold, and sets the garbage collector's limit: the operator's
 // value, else GOMEMLIMIT, else most of the container's limit, else most of the machine's memory. Zero means that there is no limit.
 func LimitMemory(wanted int64) int64 {
@@ -41,7 +38,7 @@ func LimitMemory(wanted int64) int64 {
 		debug.SetMemoryLimit(soft)
 		return soft
 	}
-	if all := machine(); all > 0 {
+	if all := machineFile("/proc/meminfo").total(); all > 0 {
 		soft := share(all, machineMille)
 		debug.SetMemoryLimit(soft)
 		return soft
@@ -63,9 +60,12 @@ func container(files []string) int64 {
 	return 0
 }
 
-// machine is the memory of the machine; zero where the kernel does not say.
-func machine() int64 {
-	text, err := os.ReadFile(machineFile)
+// machineFile is where the kernel tells the memory of the machine.
+type machineFile string
+
+// total is the memory of the machine; zero where the kernel does not say.
+func (f machineFile) total() int64 {
+	text, err := os.ReadFile(string(f))
 	if err != nil {
 		return 0
 	}

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"runtime"
+	"runtime/debug"
 	"time"
 )
 
@@ -14,7 +15,7 @@ const collectLooks = 10
 func (g *Controller) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	p, pace := newProbe(), newCollectorPace(g.o.Headroom)
+	p, pace := newProbe(), collectorPace{headroom: g.o.Headroom, set: debug.SetGCPercent}
 	var collections uint64
 	looks := 0 // since the last collection
 	for {

@@ -21,16 +21,16 @@ type pipeline struct {
 	funding    funding
 	response   response
 	plan       routePlan
-	attempt    *attempt            // Attempt is the one that answers, or the last one that failed; nil before the first.
+	attempt    *attempt // Attempt is the one that answers, or the last one that failed; nil before the first.
 	// Received describes the part of the answer that ended attempts have received and that still counts; nil when there is none.
-	received *dialect.StreamStats
-	attempts   int
-	hedgeUsed  bool // A hedge was started for this call.
+	received  *dialect.StreamStats
+	attempts  int
+	hedgeUsed bool // A hedge was started for this call.
 	// providerHadRequest means that the client has left while a provider had its request and had not refused it.
 	providerHadRequest bool
 	recovery           *recovery // Recovery is the state of a stream that another route may resume; nil when none may.
 	recovered          int       // Recovered counts the routes that resumed the answer.
-	outcome            *outcome // Outcome is nil until the call ends.
+	outcome            *outcome  // Outcome is nil until the call ends.
 	trace              trace
 }
 

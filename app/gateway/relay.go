@@ -19,8 +19,8 @@ const (
 )
 
 // relay delivers the answer to the client while it arrives, except for its end. It delivers all frames of the buffer in one write, but
-// hardly more than batchTokensMax tokens or batchBytesMax bytes. An error of reading is a fault of the upstream, and an error of writing is a fault of the
-// client.
+// hardly more than batchTokensMax tokens or batchBytesMax bytes. An error of reading is a fault of the upstream, and an error of writing
+// is a fault of the client.
 func (p *pipeline) relay(ctx context.Context) error {
 	if p.attempt.body != nil {
 		return nil
