@@ -48,6 +48,7 @@ type Options struct {
 	LateMax     time.Duration // how late goroutines of a healthy process may get to run; zero: 25 ms
 	Busy        int64         // Busy is the number of calls in flight below which delay rejects no calls; zero means 32 for each core.
 	Cores       int           // zero: one
+	Headroom    int64         // Headroom is that of the function of this name; zero leaves the pace of the garbage collector alone.
 
 	BodyBytesMax    int64 // limit for the bodies of all calls together; zero means a quarter of MemoryMax, or 512 MiB
 	AccountBytesMax int64 // limit for the bodies of one account; zero means 64 MiB, or half of BodyBytesMax where that is less

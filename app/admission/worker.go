@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"runtime"
+	"runtime/debug"
 	"time"
 )
 
@@ -17,7 +18,7 @@ const idleLookEvery = time.Second
 func (g *Controller) Run(ctx context.Context) error {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
-	p := newProbe()
+	p, pace := newProbe(), collectorPace{headroom: g.o.Headroom, set: debug.SetGCPercent}
 	var collections uint64
 	looks := 0 // since the last collection
 	for {
@@ -25,6 +26,7 @@ func (g *Controller) Run(ctx context.Context) error {
 		g.Look(r)
 		if looks++; r.Collections != collections {
 			collections, looks = r.Collections, 0
+			pace.adjust(r.InUse)
 		}
 		if looks >= collectLooks && g.memoryRefuses() {
 			runtime.GC()

@@ -8,8 +8,8 @@ import (
 )
 
 // A checkpoint follows after each checkpointTokensMax delivered tokens or each checkpointInterval. If the process dies, the call is
-// charged by its last checkpoint. The relay delivers at most checkpointTokensMax tokens at once, so the difference between the
-// delivered tokens and the checkpoint is at most twice that number.
+// charged by its last checkpoint. The relay delivers frames as they come, and at most about batchTokensMax tokens of those that come at
+// once, so the difference between the delivered tokens and the checkpoint is less than the sum of the two numbers.
 const (
 	checkpointTokensMax = 32
 	checkpointInterval  = 500 * time.Millisecond

@@ -21,15 +21,16 @@ type pipeline struct {
 	funding    funding
 	response   response
 	plan       routePlan
-	attempt    *attempt            // Attempt is the one that answers, or the last one that failed; nil before the first.
-	received   dialect.StreamStats // Received describes the part of the answer that ended attempts have received and that still counts.
-	attempts   int
-	hedgeUsed  bool // A hedge was started for this call.
+	attempt    *attempt // Attempt is the one that answers, or the last one that failed; nil before the first.
+	// Received describes the part of the answer that ended attempts have received and that still counts; nil when there is none.
+	received  *dialect.StreamStats
+	attempts  int
+	hedgeUsed bool // A hedge was started for this call.
 	// providerHadRequest means that the client has left while a provider had its request and had not refused it.
 	providerHadRequest bool
 	recovery           *recovery // Recovery is the state of a stream that another route may resume; nil when none may.
 	recovered          int       // Recovered counts the routes that resumed the answer.
-	outcome            outcome
+	outcome            *outcome  // Outcome is nil until the call ends.
 	trace              trace
 }
 
@@ -42,6 +43,14 @@ type outcome struct {
 	// responseStored means that the whole answer is stored for repetitions of the call.
 	responseStored bool
 	report         Report
+}
+
+// end is the outcome, which exists only from here on, so that a stream that lasts does not hold its memory.
+func (p *pipeline) end() *outcome {
+	if p.outcome == nil {
+		p.outcome = &outcome{}
+	}
+	return p.outcome
 }
 
 func newPipeline(g *Gateway, request Call) *pipeline {
@@ -104,9 +113,9 @@ func (p *pipeline) close() {
 // limitedTokens is the number of tokens that an ended call counts against the limits: those that were charged. When the client has
 // left, it is at least the number with which the call was admitted, since a provider may still be working on it.
 func (p *pipeline) limitedTokens(ctx context.Context) int64 {
-	usage := &p.outcome.charge.usage
+	usage := &p.end().charge.usage
 	used := usage.InputTotal() + usage.Output
-	switch p.outcome.rule.Reason {
+	switch p.end().rule.Reason {
 	case billing.ReasonClientLeft, billing.ReasonClientLeftWaiting, billing.ReasonClientLeftUnanswered:
 		return max(used, p.slotTokens)
 	case billing.ReasonRefused: // Nothing was reserved.

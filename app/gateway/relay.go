@@ -5,12 +5,22 @@ import (
 	"net/http"
 	"time"
 
+	"umg/app/dialect"
 	"umg/app/provider"
 )
 
-// relay delivers the answer to the client while it arrives, except for its end. It delivers all frames of the buffer at once, but
-// no more than checkpointTokensMax tokens. An error of reading is a fault of the upstream, and an error of writing is a fault of the
-// client.
+// Bounds of what is passed at once.
+const (
+	// batchTokensMax bounds the tokens that are delivered between two checkpoints.
+	batchTokensMax = 512
+	// runTokensMax bounds the tokens of frames that are passed without a look at the hold. It is less than the part of a slice at whose
+	// end the next slice is asked for.
+	runTokensMax = 128
+)
+
+// relay delivers the answer to the client while it arrives, except for its end. It delivers all frames of the buffer in one write, but
+// hardly more than batchTokensMax tokens or batchBytesMax bytes. An error of reading is a fault of the upstream, and an error of writing
+// is a fault of the client.
 func (p *pipeline) relay(ctx context.Context) error {
 	if p.attempt.body != nil {
 		return nil
@@ -23,7 +33,7 @@ func (p *pipeline) relay(ctx context.Context) error {
 		p.response.truncated = p.funding.outOfCredit || !a.complete && p.funding.estimate.endless(a.stats.ContentBytes)
 		over := a.complete || p.response.truncated
 		if n := a.pendingBytes(); n >= batchBytesMax || n > 0 && (over || !a.frames.Buffered() ||
-			p.funding.outputFunded(&a.stats)-p.response.deliveredTokens >= checkpointTokensMax) {
+			p.funding.outputFunded(&a.stats)-p.response.deliveredTokens >= batchTokensMax) {
 			if err := p.deliver(a); err != nil {
 				return p.leave(a, err)
 			}
@@ -34,12 +44,36 @@ func (p *pipeline) relay(ctx context.Context) error {
 		if over {
 			return nil
 		}
+		if p.run(a) {
+			continue
+		}
 		if err := a.step(); err != nil {
 			if err = p.recoverStream(ctx, a.faultOf(err)); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// run passes the received frames that need no reading of their own. It reports false when there are none, or when the hold pays for hardly
+// more than a run.
+func (p *pipeline) run(a *attempt) bool {
+	runner, ok := a.stream.(dialect.Runner)
+	if !ok || !a.frames.Buffered() || p.funding.sliceTokens > 0 && p.funding.outputUsed(&a.stats)+runTokensMax > p.funding.fundedTokens {
+		return false
+	}
+	if a.pending == nil {
+		a.pending = getBuffer()
+	}
+	before := len(*a.pending)
+	*a.pending = runner.Run(*a.pending, a.frames, dialect.RunLimit{
+		Frames: runTokensMax, ContentBytes: runTokensMax * bytesPerToken, Bytes: batchBytesMax,
+	})
+	if len(*a.pending) == before {
+		return false
+	}
+	a.stats, a.wait.deliveredAt = a.stream.Stats(), time.Time{}
+	return true
 }
 
 // mayGoOn returns why the answer cannot go on: its client has left, or its credit could not be extended.

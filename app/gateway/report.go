@@ -44,13 +44,13 @@ type Report struct {
 // refuse reports a call that ended before a hold was taken.
 func (p *pipeline) refuse(err error) (*Report, error) {
 	e := app.AsError(err)
-	p.outcome.rule = billing.RuleOf(billing.ReasonRefused)
+	p.end().rule = billing.RuleOf(billing.ReasonRefused)
 	return p.report(e), e
 }
 
 // report fills in the report of a call that has ended, with the client's error or nil.
 func (p *pipeline) report(e *app.Error) *Report {
-	o, stats := &p.outcome, p.stats()
+	o, stats := p.end(), p.stats()
 	o.report = Report{
 		Model: p.head.Model, Attempts: p.attempts, Hedged: p.hedgeUsed, Recovered: p.recovered, Streamed: p.head.Stream,
 		Estimated: o.rule.Estimated, Implausible: p.funding.hold.ID != "" && p.funding.implausible(stats),

@@ -129,7 +129,7 @@ type videoFlags struct {
 // admissionFlags limit the load of one replica. Zero means a value that suits the machine.
 type admissionFlags struct {
 	MaxInFlight int64 `default:"0" env:"UMG_MAX_IN_FLIGHT" help:"API calls at once; 0: what memory and open files allow."`
-	MaxMemory   int64 `default:"0" env:"UMG_MAX_MEMORY" help:"MiB, a quarter for request bodies; 0: GOMEMLIMIT, or 90 % of a container."`
+	MaxMemory   int64 `default:"0" env:"UMG_MAX_MEMORY" help:"MiB; 0: GOMEMLIMIT, or 90 % of a container or 70 % of a machine."`
 
 	MaxSchedulingDelay time.Duration `default:"25ms" env:"UMG_MAX_SCHEDULING_DELAY" help:"Goroutine delay above which calls are refused."`
 }

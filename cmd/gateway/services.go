@@ -70,8 +70,6 @@ type serviceLayer struct {
 	idempotency *idempotency.Service
 	prices      *notification.PriceChanges
 	setup       *setup.Service // Setup is nil in a demo, which seeds itself.
-
-	heapFloor []byte // HeapFloor is kept until the process ends and never used.
 }
 
 // upstreamServices are the catalog and what knows its providers.
@@ -88,9 +86,9 @@ type upstreamServices struct {
 // openServices opens the services in the order in which they need each other.
 func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.SecretLookup) (err error) {
 	memoryMax := admission.LimitMemory(g.cfg.MaxMemory << 20)
-	g.services.heapFloor = admission.HeapFloor(memoryMax)
 	g.services.admission = admission.New(admission.Options{
 		InFlightMax: g.cfg.MaxInFlight, MemoryMax: memoryMax, LateMax: g.cfg.MaxSchedulingDelay, Cores: runtime.GOMAXPROCS(0),
+		Headroom: admission.Headroom(memoryMax),
 	})
 	g.openAccounts()
 	if err = g.openUpstreams(ctx, secrets); err != nil {

@@ -313,6 +313,25 @@ func StringEnd(doc []byte, from int) int {
 	}
 }
 
+// LineStringEnd returns the index of the quote that ends a string whose inside begins the text. It is -1 when the string does not end, or
+// has a control character, such as the end of a line, before its end.
+func LineStringEnd(inside []byte) int {
+	for i := 0; i < len(inside); i++ {
+		switch c := inside[i]; {
+		case c == '"':
+			return i
+		case c == '\\':
+			i++
+			if i < len(inside) && inside[i] < ' ' {
+				return -1
+			}
+		case c < ' ':
+			return -1
+		}
+	}
+	return -1
+}
+
 func numberEnd(doc []byte, from int) int {
 	at := from
 	for at < len(doc) {
