@@ -6,7 +6,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"umg/app"
@@ -27,10 +26,10 @@ func (a *API) generate(x *call) error {
 	}
 	recorder := a.contentRecorder(x)
 	defer recorder.Abandon()
-	release := sync.OnceFunc(func() {
+	release := func() { // A second release does nothing.
 		recorder.Taken()
 		a.release(body)
-	})
+	}
 	defer release()
 	if x.key.Frozen {
 		x.log.streams = asksForStream(body.Bytes())
@@ -149,10 +148,8 @@ func (x *call) setDroppedHeader(list string) {
 
 // newStreamWriter is the client's end of a call.
 func (a *API) newStreamWriter(x *call) gateway.StreamWriter {
-	r := x.Response()
-	s := &responseWriter{
-		x: x, api: a, now: a.now, response: r, controller: http.NewResponseController(x.Connection()), shared: x.Request().ProtoMajor > 1,
-	}
+	s := &x.writer
+	*s = responseWriter{x: x, api: a, now: a.now, response: x.Response(), connection: x.Connection(), shared: x.Request().ProtoMajor > 1}
 	if x.log.alias.array {
 		return &arrayWriter{StreamWriter: s}
 	}
@@ -200,7 +197,7 @@ type responseWriter struct {
 	api        *API
 	now        app.Clock
 	response   http.ResponseWriter
-	controller *http.ResponseController
+	connection http.ResponseWriter
 	shared     bool // other streams are on the connection
 	extended   time.Time
 }
@@ -210,13 +207,15 @@ func (s *responseWriter) Begin(status int, contentType string, extra http.Header
 	r := s.response
 	h := r.Header()
 	maps.Copy(h, extra)
-	if mediaType, _, _ := strings.Cut(contentType, ";"); mediaType == "text/event-stream" {
-		contentType = eventStream
-		h["Cache-Control"] = []string{"no-cache, no-transform"}
-		h["X-Accel-Buffering"] = []string{"no"}
+	switch mediaType, _, _ := strings.Cut(contentType, ";"); {
+	case mediaType == "text/event-stream":
+		h["Cache-Control"], h["X-Accel-Buffering"], h["Content-Type"] = noTransform, notBuffered, eventStreamed
+	case contentType == jsonType:
+		h["Content-Type"] = jsonTyped
+	default:
+		h["Content-Type"] = []string{contentType}
 	}
-	h["Content-Type"] = []string{contentType}
-	s.api.setProcessingMs(h, s.x.log.setServerTiming(h, s.now()))
+	s.api.setTiming(s.x, h)
 	r.WriteHeader(status)
 	return nil
 }
@@ -230,10 +229,10 @@ func (s *responseWriter) Write(p []byte) error {
 
 // Flush pushes what was just written out to the client.
 func (s *responseWriter) Flush() error {
-	err := s.controller.Flush()
+	err := http.NewResponseController(s.connection).Flush()
 	if s.shared { // there a deadline that passes between two writes ends the stream
 		s.extended = time.Time{}
-		_ = s.controller.SetWriteDeadline(time.Time{})
+		_ = http.NewResponseController(s.connection).SetWriteDeadline(time.Time{})
 	}
 	return err
 }
@@ -245,7 +244,7 @@ func (s *responseWriter) extend() {
 	}
 	if now.Sub(s.extended) >= writeDeadlineStep {
 		s.extended = now
-		_ = s.controller.SetWriteDeadline(now.Add(writeStallMax))
+		_ = http.NewResponseController(s.connection).SetWriteDeadline(now.Add(writeStallMax))
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	lateMax        = 5 * time.Millisecond // An added line is written within this time.
-	earlyBytes     = 32 << 10             // More bytes than this are written at once.
-	waitingBytes   = 1 << 20              // At most this much waits while the output blocks; more is lost and counted.
-	keptBytesMax   = 256 << 10            // A larger buffer is not reused.
+	lateMax      = 5 * time.Millisecond // An added line is written within this time.
+	earlyBytes   = 32 << 10             // More bytes than this are written at once.
+	waitingBytes = 1 << 20              // At most this much waits while the output blocks; more is lost and counted.
+	keptBytesMax = 256 << 10            // A larger buffer is not reused.
 )
 
 // Writer collects lines and writes them together. It is safe for concurrent use.

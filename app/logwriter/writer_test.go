@@ -69,9 +69,9 @@ func TestLinesAreWrittenTogetherSoonAfterTheyWereAdded(t *testing.T) {
 func TestALineOfALoggerIsWrittenAtOnceAndAfterEarlierLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out output
-		w := logwriter.New(&out, time.Now)
-		w.Add([]byte("earlier\n"), false)
-		slog.New(slog.NewTextHandler(w, nil)).Info("later")
+		h := logwriter.NewHandler(&out, time.Now)
+		h.Lines().Add([]byte("earlier\n"), false)
+		slog.New(h).Info("later")
 		if text, writes := out.read(); writes != 1 || !strings.HasPrefix(text, "earlier\n") || !strings.Contains(text, "later") {
 			t.Errorf("%d writes of %q", writes, text)
 		}

@@ -3,7 +3,6 @@ package callcost
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -28,6 +27,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/gateway"
+	"umg/app/logwriter"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider"
 	"umg/app/ratelimit"
@@ -38,8 +38,6 @@ import (
 	"umg/billing/journal"
 	"umg/billing/lease"
 )
-
-var logFile = cmp.Or(os.Getenv("LOGF"), os.DevNull)
 
 const models = `
 providers:
@@ -62,10 +60,10 @@ func start(t testing.TB, answer []byte) *gatewayUnderTest {
 	t.Helper()
 	db := pgtest.New(t)
 	ids := app.IDs{Now: time.Now, Random: rand.Reader}
-	lines, err := os.OpenFile(logFile, os.O_WRONLY, 0)
+	lines, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	apptest.Must(t, err)
 	t.Cleanup(func() { _ = lines.Close() })
-	log := slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := slog.New(logwriter.NewHandler(lines, time.Now))
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
 	accounts := account.New(db, ledger, account.Options{
 		Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial.Policy{Amount: 5 * app.Dollar, Days: 30},
