@@ -54,6 +54,7 @@ func (a *API) generate(x *call) error {
 	recorder.Hear(request)
 	before := a.now().Sub(x.log.Started) - x.log.upload
 	c := x.textCall(request, release)
+	c.Report = &x.log.Result
 	c.Idempotent, c.AuthDuration, c.UploadDuration = once.response, before, x.log.upload
 	report, err := a.o.Gateway.Generate(x.Request().Context(), c, recorder.Over(out))
 	once.recordResult(report, err)

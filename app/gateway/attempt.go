@@ -76,7 +76,11 @@ type lifetime struct {
 // newAttempt begins an attempt on a route, with the credential that health has chosen.
 func (l *routeLoop) newAttempt(c candidate, try health.Try) *attempt {
 	try.Whole = !l.head.Stream
-	a := &attempt{
+	a := &attempt{}
+	if s := &l.space; !s.attemptUsed {
+		a, s.attemptUsed = &s.attempt, true
+	}
+	*a = attempt{
 		call: &l.call, route: c.route, exchange: c.exchange, builder: l.builder, resume: l.resume, deadlines: &l.response.deadlines,
 		health: try, active: true, startedAt: l.gateway.o.Now(), memory: memoryReservation{budget: l.gateway.o.Memory},
 	}

@@ -27,8 +27,9 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 		stats.Finish = "length" // The client gets the same finish reason.
 	}
 	ended = p.clientGone(ctx, ended)
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
-	defer cancel()
+	lasting := &p.space.lasting
+	lasting.begin(ctx, p.gateway.o.Now(), settleMax)
+	defer lasting.end()
 	p.funding.stopExtension()
 	p.decideCharge(ctx, ended)
 	if o.charge.cost > p.funding.hold.Amount {

@@ -34,6 +34,7 @@ type requestBuilder struct {
 	memory  memoryReservation // Memory is what a large request needs in its further forms, until its answer has begun.
 	// rewritten means that the memory of a request that is rewritten for its provider is reserved.
 	rewritten bool
+	plain     routeRequest  // Plain is the request as the client has sent it.
 	bare      *routeRequest // Bare is the request as a route gets it that serves fewer extras than the model offers; nil when none has.
 }
 
