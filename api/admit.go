@@ -40,7 +40,7 @@ func (a *API) admit(x *call) error {
 	}
 	admitted, window, err := a.o.Gateway.Admit(x.Request().Context(), gateway.AdmissionRequest{
 		ID: x.log.RequestID, Work: w, Principal: x.principal(), Key: x.keyLimits(), LimitFactor: x.key.LimitFactor,
-		BodyBytes: x.Request().ContentLength,
+		BodyBytes: x.Request().ContentLength, Space: &x.admitted,
 	})
 	if err != nil {
 		gateway.SetLimitHeaders(x.Header(), window, ratelimit.Window{})

@@ -125,12 +125,16 @@ type call struct {
 	bounded   bool               // the time of a body that is not read was bounded
 
 	// What follows is memory of the parts of a call, which would else be allocated one by one.
-	held    admission.Place
-	paced   pacedBody
-	body    body
-	headers headerValues
-	writer  responseWriter
-	once    textOnce
+	held         admission.Place
+	admitted     gateway.Admission
+	paced        pacedBody
+	body         body
+	headers      headerValues
+	api          *API
+	recorder     *contentlog.Recorder
+	bodyReleased func() // This is releaseBody, which is made once for the memory of a call.
+	writer       responseWriter
+	once         textOnce
 }
 
 // handle serves one request: it takes a place of this replica, checks the key and the limits, and runs the route. Reads, and reports of
@@ -142,6 +146,7 @@ func (a *API) handle(r Route, e exchange, l *RequestLog) error {
 // run serves the request of a call.
 func (a *API) run(x *call) error {
 	r, e, l := &x.route, x.exchange, x.log
+	x.api = a
 	critical := r.Open || r.Method == http.MethodGet
 	l.format, l.Style = r.Family, string(r.Style)
 	a.setCommonHeaders(x)

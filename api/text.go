@@ -26,11 +26,11 @@ func (a *API) generate(x *call) error {
 	}
 	recorder := a.contentRecorder(x)
 	defer recorder.Abandon()
-	release := func() { // A second release does nothing.
-		recorder.Taken()
-		a.release(body)
+	x.recorder = recorder
+	if x.bodyReleased == nil {
+		x.bodyReleased = x.releaseBody
 	}
-	defer release()
+	defer x.releaseBody()
 	if x.key.Frozen {
 		x.log.streams = asksForStream(body.Bytes())
 		return billing.Frozen()
@@ -53,7 +53,7 @@ func (a *API) generate(x *call) error {
 	out := a.newStreamWriter(x)
 	recorder.Hear(request)
 	before := a.now().Sub(x.log.Started) - x.log.upload
-	c := x.textCall(request, release)
+	c := x.textCall(request, x.bodyReleased)
 	c.Report = &x.log.Result
 	c.Idempotent, c.AuthDuration, c.UploadDuration = once.response, before, x.log.upload
 	report, err := a.o.Gateway.Generate(x.Request().Context(), c, recorder.Over(out))
@@ -70,6 +70,12 @@ func (a *API) generate(x *call) error {
 		x.log.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())
 	}
 	return err
+}
+
+// releaseBody releases the body of a text call, which its recorder has taken. A second release does nothing.
+func (x *call) releaseBody() {
+	x.recorder.Taken()
+	x.api.release(&x.body)
 }
 
 // textQuote is the answer to a dry run: what the call may cost, with no provider asked and nothing spent. It is the same in

@@ -22,6 +22,7 @@ type response struct {
 	started   time.Time
 	timing    *Timing
 	firstByte time.Duration // FirstByte is the time to the first delivered byte of the answer; zero before it.
+	length    [1]string     // Length is the value of the header with the length of a whole answer.
 	truncated bool          // The gateway ended the answer at the length that the hold pays for.
 
 	deliveredTokens  int64 // DeliveredTokens is the number of delivered output tokens.

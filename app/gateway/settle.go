@@ -146,6 +146,10 @@ func (p *pipeline) finish(ctx context.Context, ended error) (*Report, error) {
 	a := p.attempt
 	if a.body != nil {
 		err = p.response.finishBody(a.body, p.clientCharge())
+		if a.raw != nil { // The body is not read any more, and nothing else refers to the bytes of an answer without a fault.
+			putBuffer(a.raw)
+			a.raw = nil
+		}
 	} else {
 		var notice func([]byte) []byte
 		if p.funding.outOfCredit && p.dialect.AppendNotice != nil {
@@ -193,7 +197,8 @@ func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
 	b := getBuffer()
 	defer putBuffer(b)
 	*b = body.Append(*b, charge)
-	r.writer.header["Content-Length"] = []string{strconv.Itoa(len(*b))}
+	r.length[0] = strconv.Itoa(len(*b))
+	r.writer.header["Content-Length"] = r.length[:]
 	r.firstByte = r.now().Sub(r.started)
 	_, err := r.writer.send(http.StatusOK, jsonType, *b)
 	return err

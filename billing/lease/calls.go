@@ -39,6 +39,7 @@ type calls struct {
 type callShard struct {
 	mu    sync.Mutex
 	calls map[string]call
+	space call // This is the call that is being changed.
 }
 
 func newCalls() *calls {
@@ -77,8 +78,9 @@ func (c *calls) change(id string, do func(*call)) bool {
 	if !exists || one.isSettling {
 		return false
 	}
-	do(&one)
-	s.calls[id] = one
+	s.space = one
+	do(&s.space)
+	s.calls[id], s.space = s.space, call{}
 	return true
 }
 
