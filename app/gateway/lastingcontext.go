@@ -9,17 +9,15 @@ import (
 // lastingContext outlasts the client of a call for a time. A settlement in the journal does not wait on its context, so the context
 // and its timer are made only for those who do.
 type lastingContext struct {
-	call  context.Context //nolint:containedctx // This is a context itself.
-	until time.Time
+	call context.Context //nolint:containedctx // This is a context itself.
+	most time.Duration   // The context lasts so long from the moment when it is needed.
 
 	mu      sync.Mutex
 	bounded context.Context //nolint:containedctx // It is nil before it is needed.
 	cancel  context.CancelFunc
 }
 
-func (c *lastingContext) begin(call context.Context, now time.Time, most time.Duration) {
-	c.call, c.until = call, now.Add(most)
-}
+func (c *lastingContext) begin(call context.Context, most time.Duration) { c.call, c.most = call, most }
 
 // end ends the context.
 func (c *lastingContext) end() {
@@ -41,13 +39,13 @@ func (c *lastingContext) start() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.bounded == nil {
-		c.bounded, c.cancel = context.WithDeadline(context.WithoutCancel(c.call), c.until)
+		c.bounded, c.cancel = context.WithTimeout(context.WithoutCancel(c.call), c.most)
 	}
 	return c.bounded
 }
 
 // Deadline is when the context ends.
-func (c *lastingContext) Deadline() (deadline time.Time, ok bool) { return c.until, true }
+func (c *lastingContext) Deadline() (deadline time.Time, ok bool) { return c.start().Deadline() }
 
 // Done is closed when the context ends.
 func (c *lastingContext) Done() <-chan struct{} { return c.start().Done() }

@@ -28,7 +28,7 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 	}
 	ended = p.clientGone(ctx, ended)
 	lasting := &p.space.lasting
-	lasting.begin(ctx, p.gateway.o.Now(), settleMax)
+	lasting.begin(ctx, settleMax)
 	defer lasting.end()
 	p.funding.stopExtension()
 	p.decideCharge(ctx, ended)
