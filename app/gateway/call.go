@@ -33,6 +33,7 @@ type Call struct {
 	Strict      bool    // Strict means that hints which the model does not support are refused instead of removed.
 	LimitFactor int     // LimitFactor multiplies the usual limits of the account; zero is one.
 	Timing      *Timing // Timing is filled in while the call runs; it may be nil.
+	Report      *Report // Report is memory for the report that Generate returns; it may be nil.
 
 	AuthDuration   time.Duration // The time that the authentication took before the call, for the record.
 	UploadDuration time.Duration // The time in which the caller sent the body, for the record.

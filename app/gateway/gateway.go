@@ -122,7 +122,7 @@ func New(o Options) *Gateway {
 }
 
 // StreamWriter writes the response to the client. Begin is called once, before the first Write. A Write or Flush must return an error
-// when the client does not read in time; the caller of Generate sets that deadline.
+// when the client does not read in time; the caller of Generate sets that deadline. Begin keeps no reference to the header.
 type StreamWriter interface {
 	Begin(status int, contentType string, header http.Header) error
 	Write(p []byte) error

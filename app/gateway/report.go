@@ -39,6 +39,8 @@ type Report struct {
 	Upstream        time.Duration   // Upstream is the time spent on waiting for providers until the answer began.
 	GatewayDuration time.Duration   // GatewayDuration is the gateway's own time, until the answer began and at its end.
 	Err             *app.Error      // Err is also set when the client got the error in the stream.
+
+	tries [attemptsKept]AttemptResult // This is the memory of Tries.
 }
 
 // refuse reports a call that ended before a hold was taken.
@@ -51,13 +53,17 @@ func (p *pipeline) refuse(err error) (*Report, error) {
 // report fills in the report of a call that has ended, with the client's error or nil.
 func (p *pipeline) report(e *app.Error) *Report {
 	o, stats := p.end(), p.stats()
-	o.report = Report{
+	if o.report = p.request.Report; o.report == nil {
+		o.report = &Report{}
+	}
+	*o.report = Report{
 		Model: p.head.Model, Attempts: p.attempts, Hedged: p.hedgeUsed, Recovered: p.recovered, Streamed: p.head.Stream,
 		Estimated: o.rule.Estimated, Implausible: p.funding.hold.ID != "" && p.funding.implausible(stats),
 		Unpriced: o.notes.unpriced, Outcome: o.rule.Outcome, Reason: o.rule.Reason, FinishReason: stats.Finish, Usage: o.charge.meters(),
 		Cost:      p.funding.hold.Charge(o.charge.cost),
-		FirstByte: p.response.firstByte, Duration: p.elapsed(), Tries: p.trace.results[:p.trace.count], Err: e,
+		FirstByte: p.response.firstByte, Duration: p.elapsed(), Err: e, tries: p.trace.results,
 	}
+	o.report.Tries = o.report.tries[:p.trace.count]
 	if p.slot != nil {
 		o.report.Requests, o.report.Tokens = p.slot.Requests(), p.slot.Tokens()
 	}
@@ -86,7 +92,7 @@ func (p *pipeline) report(e *app.Error) *Report {
 		o.report.Upstream = p.request.Timing.Upstream(p.started.Add(o.report.Duration))
 		o.report.GatewayDuration = max(0, own-o.report.Upstream)
 	}
-	return &o.report
+	return o.report
 }
 
 // errorOf is the client's error for an error of the gateway.

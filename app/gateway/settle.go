@@ -27,8 +27,9 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 		stats.Finish = "length" // The client gets the same finish reason.
 	}
 	ended = p.clientGone(ctx, ended)
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
-	defer cancel()
+	lasting := &p.space.lasting
+	lasting.begin(ctx, settleMax)
+	defer lasting.end()
 	p.funding.stopExtension()
 	p.decideCharge(ctx, ended)
 	if o.charge.cost > p.funding.hold.Amount {
@@ -145,6 +146,10 @@ func (p *pipeline) finish(ctx context.Context, ended error) (*Report, error) {
 	a := p.attempt
 	if a.body != nil {
 		err = p.response.finishBody(a.body, p.clientCharge())
+		if a.raw != nil { // The body is not read any more, and nothing else refers to the bytes of an answer without a fault.
+			putBuffer(a.raw)
+			a.raw = nil
+		}
 	} else {
 		var notice func([]byte) []byte
 		if p.funding.outOfCredit && p.dialect.AppendNotice != nil {
@@ -192,7 +197,8 @@ func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
 	b := getBuffer()
 	defer putBuffer(b)
 	*b = body.Append(*b, charge)
-	r.writer.header["Content-Length"] = []string{strconv.Itoa(len(*b))}
+	r.length[0] = strconv.Itoa(len(*b))
+	r.writer.header["Content-Length"] = r.length[:]
 	r.firstByte = r.now().Sub(r.started)
 	_, err := r.writer.send(http.StatusOK, jsonType, *b)
 	return err

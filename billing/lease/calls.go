@@ -39,13 +39,14 @@ type calls struct {
 
 type callShard struct {
 	mu    sync.Mutex
-	calls map[string]*call
+	calls map[string]call
+	space call // This is the call that is being changed.
 }
 
 func newCalls() *calls {
 	c := &calls{seed: maphash.MakeSeed()}
 	for i := range c.shards {
-		c.shards[i].calls = make(map[string]*call)
+		c.shards[i].calls = make(map[string]call)
 	}
 	return c
 }
@@ -60,7 +61,7 @@ func (c *calls) add(id string, one call) bool {
 	s.mu.Lock()
 	_, exists := s.calls[id]
 	if !exists {
-		s.calls[id] = &one // One is on the heap, so changes of it allocate nothing.
+		s.calls[id] = one
 	}
 	s.mu.Unlock()
 	if !exists {
@@ -78,7 +79,9 @@ func (c *calls) change(id string, do func(*call)) bool {
 	if !exists || one.isSettling {
 		return false
 	}
-	do(one)
+	s.space = one
+	do(&s.space)
+	s.calls[id], s.space = s.space, call{}
 	return true
 }
 

@@ -36,8 +36,8 @@ func (p journalLog) settle(_ string, data []byte) (journal.LSN, error) {
 
 // wait does not end with the caller: a written record will be charged, so the caller must learn its outcome. A sync either
 // works or closes the journal.
-func (p journalLog) wait(ctx context.Context, at journal.LSN) error {
-	return p.log.Wait(context.WithoutCancel(ctx), at)
+func (p journalLog) wait(_ context.Context, at journal.LSN) error {
+	return p.log.Wait(context.Background(), at)
 }
 
 // These limits apply to the database log and to every batch.

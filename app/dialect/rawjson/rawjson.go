@@ -440,8 +440,21 @@ func String(value []byte) string {
 	return string(plain)
 }
 
+// isPlain reports whether a text is the same in JSON but for its quotes.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 // Quote returns s as a JSON string.
 func Quote(s string) string {
+	if isPlain(s) {
+		return `"` + s + `"`
+	}
 	q, _ := jsontext.AppendQuote(nil, s) // The only error says that bytes which are not UTF-8 were replaced.
 	return string(q)
 }
