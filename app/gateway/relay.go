@@ -12,7 +12,7 @@ import (
 // Bounds of what is passed at once.
 const (
 	// batchTokensMax bounds the tokens that are delivered between two checkpoints.
-	batchTokensMax = 512
+	batchTokensMax = 32
 	// runTokensMax bounds the tokens of frames that are passed without a look at the hold. It is less than the part of a slice at whose
 	// end the next slice is asked for.
 	runTokensMax = 128
