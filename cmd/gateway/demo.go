@@ -173,6 +173,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 		telemetryFlags: c.telemetryFlags,
 		demo: demoSettings{
 			signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, outbox: true, operatorsNeedNoCode: true, seeded: true,
+			simulatorURL: strings.TrimSuffix(simulatorURL, "/"),
 			assetWaits: asset.Waits{Settle: c.AssetCleanupDelay},
 			videoWaits: video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
 		},
