@@ -83,7 +83,7 @@ func TestOneVerdictOfCatalogPausesRoutesAndCalls(t *testing.T) {
 	judge("a/main", Failing, "a/like")
 	failure = nil
 	eject(t, monitor, s, "a/backup")
-	if v := judge("a/backup", Failing, "a/main", "a/like"); !v.NoRoute {
+	if v := judge("a/backup", Failing, "a/like", "a/main"); !v.NoRoute {
 		t.Error("all routes are ejected")
 	}
 	eject(t, monitor, s, "a/main")
