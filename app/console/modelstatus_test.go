@@ -15,7 +15,7 @@ import (
 func modelPart(t *testing.T, page, id string) string {
 	t.Helper()
 	const reach = 6000
-	at := strings.Index(page, `href="/console/models/`+id+`"`)
+	at := strings.Index(page, `class="row-link" href="/console/models/`+id+`"`)
 	if at < 0 {
 		t.Fatalf("the page does not name %s", id)
 	}
@@ -37,7 +37,7 @@ func TestAPausedModelIsPausedEverywhere(t *testing.T) {
 	if list := p.see("/console/models"); !strings.Contains(modelPart(t, list.body, pausable), "Paused") {
 		t.Error("the list of models does not say that the model is paused")
 	}
-	shows(t, p.see("/console/models/"+pausable), http.StatusOK, ">Paused</span>", "It moves", "Use instead")
+	shows(t, p.see("/console/models/"+pausable), http.StatusOK, " Paused</span>", "It moves", "Use instead")
 	if found := p.see("/console/models?status=paused"); !strings.Contains(found.body, "1 of ") {
 		t.Error("the filter by status does not find the paused model")
 	}
@@ -68,9 +68,9 @@ func TestAModelIsJudgedByTwentyCallsAtLeast(t *testing.T) {
 	if !strings.Contains(part, "Available") || !strings.Contains(part, "Too few calls to judge") || strings.Contains(part, "%") {
 		t.Errorf("seven calls are judged: %s", part)
 	}
-	shows(t, p.see("/console/models/"+pausable), http.StatusOK, ">Available</span>", "Too few calls to judge")
-	count("answered", 1182)
-	count("failed", 22)
+	shows(t, p.see("/console/models/"+pausable), http.StatusOK, " Available</span>", "Too few calls to judge")
+	count("answered", 1183)
+	count("failed", 21)
 	for _, path := range []string{"/console/models", "/console/models/" + pausable, "/console/compare?m=" + pausable} {
 		shows(t, p.see(path), http.StatusOK, "98.2 % success · 1,204 calls · 24 h", "Degraded")
 	}
@@ -85,7 +85,9 @@ func TestAModelIsJudgedByTwentyCallsAtLeast(t *testing.T) {
 // refreshStats adds up the hours again, as the worker does every minute.
 func (k *operatorFixture) refreshStats(t *testing.T) {
 	t.Helper()
-	later := func() time.Time { return time.Now().Add(2 * time.Minute) }
+	k.refreshed++
+	ahead := time.Duration(k.refreshed) * 2 * time.Minute
+	later := func() time.Time { return time.Now().Add(ahead) }
 	if err := usage.NewReports(k.db, usage.Options{Now: later, Log: slog.New(slog.DiscardHandler)}).UpdateModelStats(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func walkModels(w *walker) {
 	w.at(".compare-bar button, .compare-bar a")
 	w.title("Compare")
 	w.RequireText("Atlas Small")
-	w.to("/models/" + harness.CheapModel)
+	w.to("/models/" + harness.CheapModel + "?tab=api")
 	w.text("Input tokens", "2000")
 	w.text("Output tokens", "0")
 	w.shows("main", "$0.0003")

@@ -49,7 +49,7 @@ func exampleModels() []views.Model {
 	mini.ContextTokens, mini.MaxOutput, mini.Styles = 128_000, 16_384, []views.Style{"chat", "responses"}
 	mini.Parameters = []string{"temperature", "top_p", "stop", "seed", "response_format"}
 	mini.Now = views.ModelNow{
-		Answered: 1_182, Failed: 22, Judged: true, FirstByteP50: 171 * time.Millisecond, FirstByteP95: 640 * time.Millisecond, Speed: 212_700,
+		Answered: 1_183, Failed: 21, Judged: true, FirstByteP50: 171 * time.Millisecond, FirstByteP95: 640 * time.Millisecond, Speed: 212_700,
 	}
 	mini.State = views.ModelDegraded
 	large.Fallbacks = []string{mini.ID}
