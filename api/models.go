@@ -38,7 +38,8 @@ func (a *API) listModels(x *call) error {
 	if family == MessagesFamily {
 		page.Style = llm.Messages
 	}
-	if page == (catalog.Page{}) && len(x.key.Models) == 0 && snapshot.ETag() != "" && len(a.changedStatuses(x.Request().Context(), snapshot)) == 0 {
+	isWhole := page == (catalog.Page{}) && len(x.key.Models) == 0 && snapshot.ETag() != ""
+	if isWhole && len(a.changedStatuses(x.Request().Context(), snapshot)) == 0 {
 		if takesGzip(x.Request().Header) {
 			p := a.compressedList(snapshot.List(nil), snapshot.ETag())
 			x.Header().Set("Content-Encoding", "gzip")

@@ -46,7 +46,7 @@ type Options struct {
 	Tracer      *telemetry.Tracer // nil where no calls are traced
 	// IsSimulated reports whether a provider is a simulator, which makes faults on request. Nil means that none is.
 	IsSimulated func(*catalog.Provider) bool
-	BaseURL     string            // scheme and host that upstreams call back at
+	BaseURL     string // scheme and host that upstreams call back at
 
 	Retention  time.Duration // how long content is kept; zero: 30 days
 	VerdictMax time.Duration // how long a job may go without a verdict; zero: 24 h

@@ -107,7 +107,8 @@ func refreshRecent(ctx context.Context, q postgres.Queryer, end time.Time) error
 	if err != nil {
 		return err
 	}
-	_, err = q.ExecContext(ctx, `delete from model_days where day < ($1::timestamptz at time zone 'utc')::date - $2::integer`, end.UTC(), statsDaysKept)
+	_, err = q.ExecContext(ctx, `
+		delete from model_days where day < ($1::timestamptz at time zone 'utc')::date - $2::integer`, end.UTC(), statsDaysKept)
 	if err != nil {
 		return err
 	}

@@ -174,8 +174,8 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 		demo: demoSettings{
 			signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, outbox: true, operatorsNeedNoCode: true, seeded: true,
 			simulatorURL: strings.TrimSuffix(simulatorURL, "/"),
-			assetWaits: asset.Waits{Settle: c.AssetCleanupDelay},
-			videoWaits: video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
+			assetWaits:   asset.Waits{Settle: c.AssetCleanupDelay},
+			videoWaits:   video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
 		},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {
