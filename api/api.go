@@ -19,6 +19,7 @@ import (
 	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
+	"umg/app/modelstatus"
 	"umg/app/ratelimit"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -59,7 +60,9 @@ type Options struct {
 
 	// BodyBytesMax bounds one JSON body. Zero means 32 MiB.
 	BodyBytesMax int64
-	Gate         *admission.Controller // nil: one with defaults, which looks at places only
+	// Status judges models. Without it their state is that of the catalog alone.
+	Status *modelstatus.Service
+	Gate   *admission.Controller // nil: one with defaults, which looks at places only
 }
 
 // API serves the routes under /v1 and their other spellings.
@@ -75,6 +78,7 @@ type API struct {
 	textRoutes map[string]*Route // the routes of text calls, by path
 
 	modelLists atomic.Pointer[[]*compressedBody]
+	statuses   atomic.Pointer[statusCache]
 }
 
 // New returns the API. It panics when a required option is missing.
@@ -85,6 +89,9 @@ func New(o Options) *API {
 	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
 	if o.Documents == nil {
 		o.Documents = apidocs.New(apidocs.Options{Now: o.Now})
+	}
+	if o.Status == nil {
+		o.Status = modelstatus.New(modelstatus.Options{Now: o.Now})
 	}
 	if o.BodyBytesMax <= 0 {
 		o.BodyBytesMax = bodyBytesMaxDefault

@@ -32,6 +32,8 @@ const (
 	FlagProviderPrice = "provider_price"
 	// FlagUncharged marks a call of an account that needs no credit. Its cost to the account is zero, whatever its price.
 	FlagUncharged = "uncharged"
+	// FlagRequestedFault marks a call that asked a simulated provider for a fault. It says nothing about the model.
+	FlagRequestedFault = "requested_fault"
 )
 
 // UsageRecord is what one request was and cost. It contains the readings and the version of the rate card, so the cost can be

@@ -58,15 +58,47 @@ func (m Model) PartPath(part string) string {
 	return "/console/model/" + part + "?" + url.Values{"model": {m.ID}}.Encode()
 }
 
-// ModelNow is how a model did in the last hour, over all accounts. What is not known is zero.
+// ModelRef names a model in a link.
+type ModelRef struct{ ID, Name string }
+
+// ModelNow is how a model does: the calls of the last 24 hours over all accounts, and what to call while it does badly. What is not known
+// is zero.
 type ModelNow struct {
 	Answered, Failed           int64
+	Judged                     bool // There were enough calls to judge the model.
+	NoRoute                    bool // Every provider was set aside, because it fails.
 	FirstByteP50, FirstByteP95 time.Duration
+	DurationP50, DurationP95   time.Duration
 	Speed                      int64 // thousandths of tokens per second
+	Instead                    []ModelRef
 }
 
-// CallsText is how many speak of the model.
-func (n ModelNow) CallsText() int64 { return n.Answered + n.Failed }
+// Calls is how many calls count for or against the model.
+func (n ModelNow) Calls() int64 { return n.Answered + n.Failed }
+
+// TooFewCalls stands where a share of calls would say nothing.
+const TooFewCalls = "Too few calls to judge"
+
+// HealthText is the share of calls that succeeded, their number and the time they are of.
+func (n ModelNow) HealthText() string {
+	if !n.Judged {
+		return TooFewCalls
+	}
+	return SuccessShare(n.Answered, n.Calls()) + " success · " + format.CountOf(n.Calls(), "call", "calls") + " · 24 h"
+}
+
+// SuccessShare is a share of calls in percent with a decimal. It is rounded down, so that not quite all are never shown as all.
+func SuccessShare(answered, calls int64) string {
+	const parts = 1000
+	if calls <= 0 {
+		return "–"
+	}
+	n := answered * parts / calls
+	if n == parts {
+		return "100 %"
+	}
+	return strconv.FormatInt(n/10, 10) + "." + strconv.FormatInt(n%10, 10) + " %"
+}
 
 // SpeedText prints tokens a second in three digits or so.
 func (n ModelNow) SpeedText() string {
@@ -80,24 +112,11 @@ func (n ModelNow) SpeedText() string {
 	return strconv.FormatInt(n.Speed/thousandths, 10) + "." + strconv.FormatInt(n.Speed%thousandths/100, 10)
 }
 
-// The shares of failures, in thousandths, from which a model is said to have trouble.
+// The shares of failures, in thousandths, from which a day of a model is drawn as troubled and as failing.
 const (
 	TroubledFrom = 10
 	FailingFrom  = 100
 )
-
-// Health describes the model's health in a word; it is empty for a model without calls.
-func (n ModelNow) Health() (Badge, bool) {
-	switch calls := n.CallsText(); {
-	case calls == 0:
-		return Badge{}, false
-	case n.Failed*1000 >= FailingFrom*calls:
-		return Badge{ui.Danger, "Degraded"}, true
-	case n.Failed*1000 >= TroubledFrom*calls:
-		return Badge{ui.Warning, "Some failures"}, true
-	}
-	return Badge{ui.Success, "Working"}, true
-}
 
 // AmountOf is the price of a meter as people quote it, -1 for none.
 func (m Model) AmountOf(meter string) int64 {
@@ -192,17 +211,16 @@ func (m Model) Supports(feature string) bool {
 	return false
 }
 
-// Status is the model's among these, empty for one that cannot be called for another reason.
-func (m Model) Status(now time.Time) string {
-	switch m.Badge(now).Text {
-	case "Available":
-		return "available"
-	case "Deprecated", "Shut down":
-		return "deprecated"
-	case "Coming soon":
-		return "coming"
+// Statuses are what the list of models is filtered by: the state of the model, and whether it is deprecated.
+func (m Model) Statuses(now time.Time) []string {
+	list := []string{string(m.State)}
+	if m.Deprecated != nil && !m.Deprecated.After(now) {
+		list = append(list, "deprecated")
+		if m.State == ModelAvailable {
+			list = list[1:]
+		}
 	}
-	return ""
+	return list
 }
 
 // Heading is the price that models are chosen by: of a million tokens in, or of the least of whatever else it is priced by.
@@ -382,25 +400,48 @@ func (m Model) PriceShort() string {
 
 // Badge is the badge of the model at a moment.
 func (m Model) Badge(now time.Time) Badge {
-	switch {
-	case m.State == ModelComing:
-		return Badge{ui.Brand, "Coming soon"}
-	case m.State == ModelPaused:
-		return Badge{ui.Warning, "Paused"}
-	case m.State == ModelUnserved:
-		return Badge{ui.Danger, "No provider"}
-	case m.Shutdown != nil && !m.Shutdown.After(now):
-		return Badge{ui.Danger, "Shut down"}
-	case m.Deprecated != nil && !m.Deprecated.After(now):
-		return Badge{ui.Warning, "Deprecated"}
-	default:
-		return Badge{ui.Success, "Available"}
+	if badge, known := stateBadges[m.State]; known {
+		return badge
 	}
+	if m.Deprecated != nil && !m.Deprecated.After(now) {
+		return Badge{ui.Warning, "Deprecated"}
+	}
+	return Badge{ui.Success, "Available"}
 }
 
-// Callable says whether the model answers now.
+// stateBadges are the badges of all states but ModelAvailable, on all pages.
+var stateBadges = map[ModelState]Badge{
+	ModelComing: {ui.Brand, "Coming soon"}, ModelEnded: {ui.Danger, "Shut down"}, ModelPaused: {ui.Warning, "Paused"},
+	ModelUnserved: {ui.Danger, "No provider"}, ModelFailing: {ui.Danger, "Failing"}, ModelDegraded: {ui.Warning, "Degraded"},
+}
+
+// Callable says whether calls of the model are let in.
 func (m Model) Callable() bool {
-	return m.State == ModelAvailable && (len(m.Styles) > 0 || m.Kind == VideoKind)
+	isOpen := m.State == ModelAvailable || m.State == ModelDegraded || m.State == ModelFailing
+	return isOpen && (len(m.Styles) > 0 || m.Kind == VideoKind)
+}
+
+// NeedsOther says whether readers should call another model.
+func (m Model) NeedsOther() bool {
+	return m.State == ModelPaused || m.State == ModelUnserved || m.State == ModelFailing || m.State == ModelEnded
+}
+
+// StateSentence says in a few words that the model cannot be relied on. It is for a model that NeedsOther.
+func (m Model) StateSentence() string {
+	switch m.State {
+	case ModelPaused:
+		return m.Name + " is paused."
+	case ModelFailing:
+		return m.Name + " is failing."
+	case ModelEnded:
+		return m.Name + " was shut down."
+	}
+	return m.Name + " has no provider."
+}
+
+// Warns says whether readers should know of the model's state before they choose it.
+func (m Model) Warns() bool {
+	return m.State == ModelPaused || m.State == ModelUnserved || m.State == ModelFailing || m.State == ModelDegraded
 }
 
 // PlaygroundPath is where the model can be tried.
@@ -421,17 +462,21 @@ func (m Model) Lifecycle(now time.Time) (title, text string, tone ui.Tone) {
 	case m.State == ModelComing:
 		usual, tone = "It is announced and cannot be called yet.", ui.Info
 	case m.State == ModelPaused:
-		usual = "It takes no new calls for now."
+		usual = "It takes no new calls for now. Calls get 503."
 	case m.State == ModelUnserved:
 		usual = "None of its providers can be used from this server."
-	case m.Shutdown != nil && m.Shutdown.After(now):
-		title, usual, tone = "Shuts down on "+format.Day(*m.Shutdown), "Move to another model before then.", ui.Warning
-	case m.Shutdown != nil:
+	case m.State == ModelFailing && m.Now.NoRoute:
+		text, usual = "", "All of its providers failed and are set aside for a moment. Calls may fail or take longer."
+	case m.State == ModelFailing:
+		text, usual = "", "A tenth of its calls or more fail: "+m.Now.HealthText()+"."
+	case m.State == ModelEnded:
 		usual = "Move to another model."
+	case m.Shutdown != nil:
+		title, usual, tone = "Shuts down on "+format.Day(*m.Shutdown), "Move to another model before then.", ui.Warning
 	case m.Deprecated != nil && m.Deprecated.After(now):
 		title, usual, tone = "Deprecated from "+format.Day(*m.Deprecated), "It goes on working; newer models are the better choice.", ui.Info
 	case m.Deprecated != nil:
-		usual = "It goes on working; newer models are the better choice."
+		title, usual, tone = "Deprecated", "It goes on working; newer models are the better choice.", ui.Warning
 	default:
 		title, tone = "Good to know", ui.Info
 	}

@@ -29,6 +29,8 @@ type operatorFixture struct {
 	*fixture
 	monitor *health.Monitor
 	own     operatorpages.SettlementStatus // the settlement state that the replica reports
+
+	refreshed int // how often refreshStats was called; each call is later by the clock
 }
 
 func withOperators(t *testing.T, change ...func(*console.Options)) *operatorFixture {

@@ -58,6 +58,7 @@ func TestModelPagesShowWhatTheCatalogSays(t *testing.T) {
 	}
 	delete(p.headers, "HX-Request")
 	page := p.see("/console/models/meridian/atlas-large")
+	page.body += p.see("/console/models/meridian/atlas-large?tab=api").body
 	for _, want := range []string{
 		"$2.50", "/ 1M tokens", "200,000", "max_completion_tokens", "generationConfig", "temperature", "Open in playground",
 		"/console/model/api.md?model=meridian%2Fatlas-large", "/vendorc/native", "/v1/messages",

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"strings"
 	"time"
 
 	"umg/app/dialect"
@@ -54,6 +55,9 @@ func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.Usag
 		if c.charged {
 			u.UpstreamCost, u.CostCardID = upstreamCost(route, u.Usage, u.Terms)
 		}
+	}
+	if p.attempt != nil && p.requestedFault(p.attempt.route) {
+		u.Flags = strings.TrimSpace(u.Flags + " " + billing.FlagRequestedFault)
 	}
 	if ended != nil {
 		u.ErrorCode = errorOf(ended).Code

@@ -76,6 +76,8 @@ type Options struct {
 	EndUserKey []byte
 	// Log gets what an operator must act on; nothing is logged when it is nil.
 	Log *slog.Logger
+	// IsSimulated reports whether a provider is a simulator, which makes faults on request. Nil means that none is.
+	IsSimulated func(*catalog.Provider) bool
 	// Kept bounds the requests and answers that are kept so that another route can continue a cut stream; 64 MiB when nil.
 	Kept *sse.Budget
 }

@@ -44,7 +44,9 @@ type Options struct {
 	Jitter      func(n int64) int64 // a number from 0 to n-1
 	Log         *slog.Logger
 	Tracer      *telemetry.Tracer // nil where no calls are traced
-	BaseURL     string            // scheme and host that upstreams call back at
+	// IsSimulated reports whether a provider is a simulator, which makes faults on request. Nil means that none is.
+	IsSimulated func(*catalog.Provider) bool
+	BaseURL     string // scheme and host that upstreams call back at
 
 	Retention  time.Duration // how long content is kept; zero: 30 days
 	VerdictMax time.Duration // how long a job may go without a verdict; zero: 24 h

@@ -15,6 +15,7 @@ import (
 
 	"umg/app"
 	"umg/app/asset"
+	"umg/app/catalog"
 	"umg/app/mail"
 	"umg/app/operator"
 	"umg/app/video"
@@ -168,6 +169,14 @@ type demoSettings struct {
 	outbox              bool // The console shows mails that cannot be sent.
 	operatorsNeedNoCode bool // Operators reach their pages without multi-factor authentication.
 	seeded              bool // The demo makes its own user and catalog, so there is no set-up.
+
+	// simulatorURL is the base URL of the simulated providers.
+	simulatorURL string
+}
+
+// isSimulated reports whether a provider is one of the demo's simulated ones. Their faults on request do not count against models.
+func (d *demoSettings) isSimulated(p *catalog.Provider) bool {
+	return d.simulatorURL != "" && strings.HasPrefix(p.BaseURL, d.simulatorURL+"/")
 }
 
 // variablesElsewhere are environment names that no field reads: the bench and browser tests use them, and the operator names

@@ -178,8 +178,9 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 		telemetryFlags: c.telemetryFlags,
 		demo: demoSettings{
 			signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, outbox: true, operatorsNeedNoCode: true, seeded: true,
-			assetWaits: asset.Waits{Settle: c.AssetCleanupDelay},
-			videoWaits: video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
+			simulatorURL: strings.TrimSuffix(simulatorURL, "/"),
+			assetWaits:   asset.Waits{Settle: c.AssetCleanupDelay},
+			videoWaits:   video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
 		},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {

@@ -21,6 +21,7 @@ import (
 	"umg/app/gateway"
 	"umg/app/idempotency"
 	"umg/app/media"
+	"umg/app/modelstatus"
 	"umg/app/notification"
 	"umg/app/prompt"
 	"umg/app/provider"
@@ -42,6 +43,9 @@ import (
 // fileTimeMax is how long one copy of a finished video can take.
 const fileTimeMax = 10 * time.Minute
 
+// statusStatsAge is how old the statistics may be by which models are judged. A worker writes new ones every minute.
+const statusStatsAge = 10 * time.Second
+
 // serviceLayer is what the API and the console call.
 type serviceLayer struct {
 	audit    *audit.Log
@@ -60,6 +64,7 @@ type serviceLayer struct {
 	admission     *admission.Controller
 	minuteCounts  *traffic.MinuteCounts
 	recentCalls   *traffic.RecentCalls
+	status        *modelstatus.Service
 
 	text        *gateway.Gateway
 	videos      *video.Service
@@ -106,7 +111,10 @@ func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.Secret
 		Providers: s.providers, Health: s.health,
 		Now: time.Now, Random: mathrand.IntN, Egress: s.egress, KeepAlive: g.cfg.KeepAlive, Tracer: s.traces.tracer(),
 		Credit: g.billing.leases.CheckCredit, Rates: g.cfg.rates(), Log: g.log,
-		EndUserKey: seal.Derive(g.stores.key, "umg end users"),
+		EndUserKey: seal.Derive(g.stores.key, "umg end users"), IsSimulated: g.cfg.demo.isSimulated,
+	})
+	s.status = modelstatus.New(modelstatus.Options{
+		Now: g.stores.clock.Now, Health: s.health, Stats: g.billing.reports.RecentModels, StatsAge: statusStatsAge, Log: g.log,
 	})
 	g.openSetup(secrets)
 	return nil
@@ -247,7 +255,8 @@ func (g *gatewayServer) openJobs() (err error) {
 		Ledger: g.billing.ledger, Snapshot: s.catalog.Snapshot, Limits: s.limits, Health: s.health,
 		Upstreams: videoapi.New(s.providers, s.files), Store: g.stores.blobs, Thumbnailer: thumbnails, Events: s.webhooks, Egress: s.egress,
 		Assets: s.assets, Now: now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: g.log,
-		Tracer: s.traces.tracer(), BaseURL: g.cfg.BaseURL, Retention: g.cfg.VideoRetention, Waits: g.cfg.demo.videoWaits,
+		IsSimulated: g.cfg.demo.isSimulated,
+		Tracer:      s.traces.tracer(), BaseURL: g.cfg.BaseURL, Retention: g.cfg.VideoRetention, Waits: g.cfg.demo.videoWaits,
 	})
 	s.prices = notification.NewPriceChanges(db, notification.PriceOptions{
 		Catalog: s.catalog.Snapshot, Accounts: s.accounts, Mail: g.billing.mail, Now: now, BaseURL: g.cfg.BaseURL, Log: g.log,

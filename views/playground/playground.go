@@ -36,7 +36,7 @@ type Playground struct {
 	views.Shell
 	Pane
 	Others   []Pane        // panes beside the first, at most PlayPanesMax with it
-	Models   []views.Model // models that can be called
+	Models   []views.Model // models that can be called, and paused ones
 	ImageMax int64         // maximum bytes of an image
 }
 
@@ -45,6 +45,7 @@ type Playground struct {
 type Pane struct {
 	Number  int // 0 to 3, unique in the page
 	Model   views.Model
+	Warned  *views.Model // the requested model, when it is paused or failing; else nil
 	Style   views.Style
 	Params  []Param
 	Form    Form
