@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/meter"
+	"umg/app/provider"
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
@@ -182,7 +184,36 @@ func (c *Console) request(p *page.Page) error {
 	if d.Content, err = c.callContent(p, &record); err != nil {
 		return err
 	}
+	d.Message = clientMessage(&record, d.Content)
 	return c.Render(p, http.StatusOK, requestpages.DetailPage(d))
+}
+
+// clientMessage returns the error message that the client of a failed call was sent. The stored answer has it. Otherwise it follows from
+// the attempts, if all that failed with the error of the call have the same message. It is empty when the message is not known.
+func clientMessage(r *billing.UsageRecord, stored requestpages.CallContent) string {
+	if r.ErrorCode == "" {
+		return ""
+	}
+	var answer struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if stored.State == requestpages.ContentKept && json.Unmarshal([]byte(stored.Answer.Text), &answer) == nil && answer.Error.Message != "" {
+		return answer.Error.Message
+	}
+	message := ""
+	for _, a := range r.Trail.Attempts {
+		code, text := provider.ClientError(provider.Class(a.Cause))
+		if code != r.ErrorCode {
+			continue
+		}
+		if text == "" || message != "" && message != text {
+			return ""
+		}
+		message = text
+	}
+	return message
 }
 
 // priceAgain computes the cost of the record from the version of the prices that the record names.

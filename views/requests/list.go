@@ -81,14 +81,6 @@ func (r LoggedRequest) usedModel() string {
 	}
 }
 
-// providerLabel names the provider of the call: the one that answered, or the last one that was tried.
-func (r LoggedRequest) providerLabel() string {
-	if r.Outcome == "failed" {
-		return "Last tried"
-	}
-	return "Answered by"
-}
-
 // tableClass says how many columns there are, which long lists need to know.
 func (l Log) tableClass() string {
 	if l.Query.dense() {
