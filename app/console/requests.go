@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"umg/app"
@@ -28,7 +31,7 @@ const (
 )
 
 func (c *Console) requests(p *page.Page) error {
-	l := requestpages.Log{Shell: c.Shell(p), Query: requestpages.ParseQuery(p.QueryParams())}
+	l := requestpages.Log{Shell: c.Shell(p), Query: logQuery(p)}
 	p.ReplaceURL(l.Query.Path())
 	status, err := http.StatusOK, c.fillRequests(p, &l)
 	if l.Failure, err = page.Unavailable(p, err); err != nil {
@@ -41,6 +44,34 @@ func (c *Console) requests(p *page.Page) error {
 		return err
 	}
 	return c.Render(p, status, requestpages.ListPage(l))
+}
+
+// zonedParams returns the query of the address, with the reader's time zone unless it names one.
+func zonedParams(p *page.Page) url.Values {
+	values := maps.Clone(p.QueryParams())
+	if values == nil {
+		values = url.Values{}
+	}
+	if values.Get("tz") == "" {
+		values.Set("tz", p.ZoneName())
+	}
+	return values
+}
+
+// logQuery returns which requests the address lists, in the reader's time zone and with their own columns.
+func logQuery(p *page.Page) requestpages.Query {
+	return requestpages.ParseQuery(zonedParams(p)).WithColumns(strings.Split(p.User.LogHidden, ","))
+}
+
+// chooseColumns stores which columns of the log the reader sees.
+func (c *Console) chooseColumns(p *page.Page) error {
+	form, err := p.FormParams()
+	if err != nil {
+		return err
+	}
+	query, _ := requestpages.SavedQuery(string(account.RequestViews), form.Get("query"))
+	err = c.o.Accounts.SetLogHidden(p.Request().Context(), p.User.ID, requestpages.HiddenColumns(form["show"]))
+	return c.Done(p, err, "Your columns are saved.", requestpages.SavedPath(string(account.RequestViews), query))
 }
 
 func (c *Console) fillRequests(p *page.Page, l *requestpages.Log) error {
@@ -115,7 +146,7 @@ func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) requestpa
 
 // requestsLive sends calls that are settled while the log is open, as new rows.
 func (c *Console) requestsLive(p *page.Page) error {
-	query := requestpages.ParseQuery(p.QueryParams())
+	query := logQuery(p)
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -155,7 +186,7 @@ func (c *Console) request(p *page.Page) error {
 	d := requestpages.Detail{
 		Shell: c.Shell(p), Request: loggedRequest(&record, keys.names), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,
-		Reasoning: record.Usage[meter.ReasoningTokens], Query: requestpages.ParseQuery(p.QueryParams()),
+		Reasoning: record.Usage[meter.ReasoningTokens], Query: logQuery(p),
 	}
 	// The settlement table has no row for some reasons of old records.
 	for _, rule := range billing.Rules() {

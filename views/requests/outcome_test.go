@@ -23,16 +23,16 @@ func TestTheTitleOfACallSaysWhatHappened(t *testing.T) {
 		return TrailAttempt{Provider: "kestrel", Status: status, Cause: cause, Start: time.Millisecond, Took: time.Millisecond}
 	}
 	cases := map[string]Detail{
-		"Answered":                              callOf("succeeded", ""),
-		"Failed: provider overloaded":           callOf("failed", "upstream_error", failed(503, "server_error")),
-		"Failed: provider error":                callOf("failed", "upstream_error", failed(500, "server_error")),
-		"Failed: no connection to the provider": callOf("failed", "upstream_error", failed(0, "connect")),
-		"Failed: provider rate limit":           callOf("failed", "rate_limit_exceeded", failed(429, "rate_limited")),
-		"Failed: the request was not valid":     callOf("failed", "invalid_request_error", failed(400, "refused")),
-		"Failed: odd_code":                      callOf("failed", "odd_code"),
-		"Refused: not enough credit":            callOf("refused", "insufficient_quota"),
+		"Answered":                                       callOf("succeeded", ""),
+		"Failed: provider overloaded":                    callOf("failed", "upstream_error", failed(503, "server_error")),
+		"Failed: provider error":                         callOf("failed", "upstream_error", failed(500, "server_error")),
+		"Failed: no connection to the provider":          callOf("failed", "upstream_error", failed(0, "connect")),
+		"Failed: provider rate limit":                    callOf("failed", "rate_limit_exceeded", failed(429, "rate_limited")),
+		"Failed: the request was not valid":              callOf("failed", "invalid_request_error", failed(400, "refused")),
+		"Failed: odd_code":                               callOf("failed", "odd_code"),
+		"Refused: not enough credit":                     callOf("refused", "insufficient_quota"),
 		"Timed out: the provider did not answer in time": callOf("timed_out", "upstream_timeout"),
-		"You disconnected": callOf("client_left", closedByClient),
+		"You disconnected":                               callOf("client_left", closedByClient),
 	}
 	for want, call := range cases {
 		if got := call.Title(); got != want+" · meridian/atlas-large" {

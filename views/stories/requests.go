@@ -51,7 +51,7 @@ func requestPages() []Story {
 			View: func(s views.Shell) templ.Component {
 				l := requestpages.Log{Shell: s, Choices: usageChoices(), Requests: exampleCalls(), Tail: "1.0"}
 				change(&l)
-				if len(l.Requests) > 0 {
+				if len(l.Requests) > 0 && name == "requests" {
 					l.Picture = examplePicture(l.Query)
 				}
 				failed := requestpages.SavedView{Name: "Failed today", Query: "outcome=failed&range=24h"}
