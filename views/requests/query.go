@@ -13,6 +13,13 @@ import (
 	"umg/views/ui"
 )
 
+// LogColumns are the columns that the list hides.
+type LogColumns struct {
+	Hidden []string
+	// Columns is set when the address says which columns are hidden, and not the reader's own choice.
+	Columns bool
+}
+
 // Query says which calls are listed, and how. It is the address of the page.
 type Query struct {
 	Range    string    // a span that ends now; From and To are then empty
@@ -26,10 +33,10 @@ type Query struct {
 	Source                        string // api, playground or empty for both
 	CostFrom, CostTo              string // dollars, both included
 	Slower                        string // minimum seconds
-	Hidden                        []string
-	Columns                       bool // the address says which columns are hidden, and not the reader's own choice
 	Rows                          int
 	After                         string // the page begins after this request
+
+	LogColumns
 }
 
 const (
@@ -395,5 +402,5 @@ func (q Query) backwards() bool {
 
 // all is the list without filters.
 func (q Query) all() Query {
-	return Query{Zone: q.Zone, Rows: q.Rows, Hidden: q.Hidden, Columns: q.Columns}
+	return Query{Zone: q.Zone, Rows: q.Rows, LogColumns: q.LogColumns}
 }

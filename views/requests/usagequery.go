@@ -20,7 +20,9 @@ const (
 )
 
 var usageRanges = []ui.Option{
-	{Value: rangeToday, Label: "Today"}, {Value: rangeYesterday, Label: "Yesterday"}, {Value: RangeDay, Label: "24 hours"}, {Value: RangeWeek, Label: "7 days"}, {Value: RangeDays, Label: "30 days"},
+	{Value: rangeToday, Label: "Today"}, {Value: rangeYesterday, Label: "Yesterday"},
+	{Value: RangeDay, Label: "24 hours"},
+	{Value: RangeWeek, Label: "7 days"}, {Value: RangeDays, Label: "30 days"},
 	{Value: RangeMonth, Label: "This month"}, {Value: RangeCustom, Label: "Custom"},
 }
 
