@@ -50,6 +50,7 @@ var outcomeBadges = map[string]Badge{
 	"cut":         {ui.Danger, "Cut off"},
 	"timed_out":   {ui.Danger, "Timed out"},
 	"canceled":    {ui.Warning, "Cancelled"},
+	"refused":     {ui.Danger, "Refused"},
 }
 
 // Badge is the badge of the outcome. An outcome that this table does not know is shown by its own name.

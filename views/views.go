@@ -28,6 +28,8 @@ type Shell struct {
 	Summary string       // summary of an open page for search engines; empty takes the default of its path
 	Mac     bool         // the reader's keyboard has a command key
 	KeysOff bool         // single-key shortcuts are off
+	Zone    string       // time zone that the reader chose; empty for that of the browser
+	Clock   string       // 12 for times with AM and PM; empty for 24 hours
 	Unread  int          // number of unread notices
 	Status  []StatusLine // degraded models
 }
@@ -87,6 +89,24 @@ func (b Balance) Tone() ui.Tone {
 	default:
 		return ui.Plain
 	}
+}
+
+// Rounded is the balance in whole cents, never more than there is.
+func (b Balance) Rounded() string {
+	switch {
+	case !b.Known:
+		return "–"
+	case b.Available > 0 && b.Available < app.Cent:
+		return "<$0.01"
+	}
+	main, _ := format.DollarParts(b.Available - b.Available%app.Cent)
+	return main
+}
+
+// Exact is the balance with all its digits.
+func (b Balance) Exact() string {
+	main, fine := b.Digits()
+	return main + fine
 }
 
 // Digits are the amount as it is shown, and its digits beyond the cents, for which narrow screens have no room.

@@ -11,7 +11,6 @@ import (
 	"umg/app/console/page"
 	"umg/app/meter"
 	"umg/billing"
-	requestpages "umg/views/requests"
 )
 
 const recordsAtOnceMax = 1000
@@ -77,7 +76,7 @@ func (l *csvList) end() error {
 // recordPages returns a function that reads the calls of the query page by page, and the names of the account's keys.
 func (c *Console) recordPages(p *page.Page) (nextPage[billing.UsageRecord], map[string]string, error) {
 	keys, err := c.logKeys(p)
-	q := c.recordQuery(p, requestpages.ParseQuery(p.QueryParams()), keys)
+	q := c.recordQuery(p, logQuery(p), keys)
 	q.After, q.Limit = "", recordsAtOnceMax
 	return func() ([]billing.UsageRecord, bool, error) {
 		found, err := c.o.Reports.Records(p.Request().Context(), q)

@@ -28,7 +28,7 @@ type exported struct {
 }
 
 func (c *Console) readExport(p *page.Page) (exported, error) {
-	e := exported{query: requestpages.ParseUsageQuery(p.QueryParams()), now: c.o.Now()}
+	e := exported{query: requestpages.ParseUsageQuery(zonedParams(p)), now: c.o.Now()}
 	if problem := e.query.Problem(); problem != "" {
 		return e, app.Errorf(app.Unprocessable, "invalid_request_error", "%s", problem).At("from")
 	}

@@ -36,6 +36,7 @@ type Detail struct {
 	Older     string
 	Content   CallContent
 	ErrorDocs string // address of the documentation of the error code
+	Message   string // error message that the client was sent; empty when it is not known
 }
 
 // near is the page of a neighbour, in the same list.
@@ -288,10 +289,34 @@ func (d Detail) finishWords() string {
 	return ""
 }
 
-// curl is the call without its content, which is seldom kept.
+// curl is the call as a command, with its own body where that is stored whole.
 func (d Detail) curl() string {
+	body := d.sampleBody()
+	if d.hasBody() {
+		body = d.Content.Request.Text
+	}
+	return "curl " + strings.TrimSuffix(d.BaseURL, "/v1") + views.Style(d.Request.Style).Path() + " \\\n  -H \"Authorization: Bearer " +
+		codesample.KeyPlaceholder + "\" \\\n" +
+		"  -H \"Content-Type: application/json\" \\\n  -d " + codesample.ShellText(body)
+}
+
+// hasBody reports whether the body of the request is stored without anything cut off or taken out.
+func (d Detail) hasBody() bool {
+	c := d.Content
+	return c.State == ContentKept && c.Request.JSON && !c.Request.Cut && c.Redacted == 0 && c.Request.Text != ""
+}
+
+func (d Detail) curlSaid() string {
+	if d.hasBody() {
+		return "Copied as cURL, with its content"
+	}
+	return "Copied as cURL, without the content"
+}
+
+// sampleBody is a body for the model and style of the call, in which the reader fills in the content.
+func (d Detail) sampleBody() string {
 	r := d.Request
-	path, body := views.Style(r.Style).Path(), `{"model": `+codesample.Quote(r.Model)+`, "messages": [{"role": "user", "content": "…"}]`
+	body := `{"model": ` + codesample.Quote(r.Model) + `, "messages": [{"role": "user", "content": "…"}]`
 	switch views.Style(r.Style) {
 	case "messages":
 		body += `, "max_tokens": 1024`
@@ -308,7 +333,5 @@ func (d Detail) curl() string {
 	if r.Streamed {
 		body += `, "stream": true`
 	}
-	return "curl " + strings.TrimSuffix(d.BaseURL, "/v1") + path + " \\\n  -H \"Authorization: Bearer " + codesample.KeyPlaceholder +
-		"\" \\\n" +
-		"  -H \"Content-Type: application/json\" \\\n  -d " + codesample.ShellText(body+"}")
+	return body + "}"
 }

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	intro = "All requests, newest first. Prompts and responses are stored only if you opt in."
+	columnsPath = "/console/requests/columns"
+	intro       = "All requests, newest first. Prompts and responses are stored only if you opt in."
 )
 
 // Log is the list of an account's calls.
@@ -81,14 +82,6 @@ func (r LoggedRequest) usedModel() string {
 	}
 }
 
-// providerLabel names the provider of the call: the one that answered, or the last one that was tried.
-func (r LoggedRequest) providerLabel() string {
-	if r.Outcome == "failed" {
-		return "Last tried"
-	}
-	return "Answered by"
-}
-
 // tableClass says how many columns there are, which long lists need to know.
 func (l Log) tableClass() string {
 	if l.Query.dense() {
@@ -100,7 +93,7 @@ func (l Log) tableClass() string {
 		}
 		return "log-dense log-words-" + strconv.Itoa(words)
 	}
-	return "requests request-log"
+	return "request-log"
 }
 
 // chunks are the rows of a long list by parts, whose layout a browser can leave out while they are out of sight.
