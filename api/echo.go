@@ -35,6 +35,9 @@ func (e exchange) ClientIP() string { return e.context.RealIP() }
 // Param is the part of the path that the route gives this name.
 func (e exchange) Param(name string) string { return e.context.Param(name) }
 
+// RoutePath is the pattern of the route; empty when no route has the path.
+func (e exchange) RoutePath() string { return e.context.Path() }
+
 // QueryParam is the first value of a parameter of the query.
 func (e exchange) QueryParam(name string) string { return e.context.QueryParam(name) }
 

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"strings"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/refusal"
+	"umg/billing"
+)
+
+// recordRefusal records a request that failed without a usage record, for the account that its key belongs to. It is the only place
+// that does, and successful requests do not come here.
+func (a *API) recordRefusal(x exchange, l *RequestLog, e *app.Error, status int) {
+	if a.o.Refusals == nil || e.Kind == app.Canceled || l.hasUsageRecord() || !Owns(x.Request().URL.Path) {
+		return
+	}
+	r := refusal.Record{
+		RequestID: l.RequestID, AccountID: l.AccountID, KeyID: l.KeyID, At: l.Started, Method: x.Request().Method, Route: x.RoutePath(),
+		Style: refusedStyle(l.Style, x.RoutePath()), Model: l.Model, Status: status, Code: e.Code, Param: e.Param, Message: e.Message, Duration: a.now().Sub(l.Started),
+	}
+	if e.Status != 0 {
+		r.Message = "" // A provider's own message may repeat the prompt.
+	}
+	if r.AccountID == "" {
+		secret, err := bearer(x.Request().Header, a.o.Catalog.Snapshot().KeyHeaders())
+		if err != nil {
+			return
+		}
+		r.Secret = secret
+	}
+	a.o.Refusals.Record(r)
+}
+
+// hasUsageRecord reports whether the settlement of the call wrote a usage record, which tells of the failure.
+func (l *RequestLog) hasUsageRecord() bool {
+	return l.Result.Reason != "" && billing.RuleOf(l.Result.Reason).Recorded
+}
+
+// refusedStyle is the style of a refused request. Routes of videos have none of their own, and their calls have one in the log.
+func refusedStyle(style, route string) string {
+	for _, base := range videoPaths {
+		if route == base || strings.HasPrefix(route, base+"/") {
+			return string(catalog.VideosStyle)
+		}
+	}
+	return style
+}
