@@ -50,6 +50,7 @@ func (r *Record) storable() {
 	if len(r.Code) == 0 {
 		r.Code = "error"
 	}
+	r.Secret = ""
 	if r.Status < 400 || r.Status > 599 {
 		r.Status = 500
 	}
