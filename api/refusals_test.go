@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -14,8 +15,11 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"umg/api"
+	"umg/app"
 	"umg/app/apikey"
 	"umg/app/refusal"
+	"umg/app/server"
 	"umg/billing"
 	"umg/billing/usage"
 )
@@ -168,8 +172,13 @@ func TestEveryRefusalOfAKnownKeyIsRecorded(t *testing.T) {
 func TestRecordingARefusalAddsNoLatency(t *testing.T) {
 	t.Parallel()
 	var r refusals
-	h, s := build(t, recording(t, &r))
-	_, bare := build(t, func(p *plan) { p.keys, p.db = apikey.NewCache(h.db, apikey.CacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)}), h.db })
+	var parts *plan
+	h, s := build(t, recording(t, &r), func(p *plan) { parts = p })
+	without := parts.api
+	without.Refusals = nil
+	bare := server.New(server.Options{
+		API: api.New(without), IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Now: time.Now, Log: slog.New(slog.NewJSONHandler(h.log, nil)),
+	})
 	_, secret := h.key(apikey.Spec{})
 	const calls = 10_000
 	body := `{"model":"test/unknown","messages":[]}`
