@@ -17,7 +17,12 @@ func (a *API) recordRefusal(x exchange, l *RequestLog, e *app.Error, status int)
 	}
 	r := refusal.Record{
 		RequestID: l.RequestID, AccountID: l.AccountID, KeyID: l.KeyID, At: l.Started, Method: x.Request().Method, Route: x.RoutePath(),
-		Style: refusedStyle(l.Style, x.RoutePath()), Model: l.Model, Status: status, Code: e.Code, Param: e.Param, Message: e.Message, Duration: a.now().Sub(l.Started),
+		Style: l.Style, Model: l.Model, Status: status, Code: e.Code, Param: e.Param, Message: e.Message, Duration: a.now().Sub(l.Started),
+	}
+	for _, base := range videoPaths { // Routes of videos have no style, and their calls have one in the log.
+		if r.Route == base || strings.HasPrefix(r.Route, base+"/") {
+			r.Style = string(catalog.VideosStyle)
+		}
 	}
 	if e.Status != 0 {
 		r.Message = "" // A provider's own message may repeat the prompt.
@@ -35,14 +40,4 @@ func (a *API) recordRefusal(x exchange, l *RequestLog, e *app.Error, status int)
 // hasUsageRecord reports whether the settlement of the call wrote a usage record, which tells of the failure.
 func (l *RequestLog) hasUsageRecord() bool {
 	return l.Result.Reason != "" && billing.RuleOf(l.Result.Reason).Recorded
-}
-
-// refusedStyle is the style of a refused request. Routes of videos have none of their own, and their calls have one in the log.
-func refusedStyle(style, route string) string {
-	for _, base := range videoPaths {
-		if route == base || strings.HasPrefix(route, base+"/") {
-			return string(catalog.VideosStyle)
-		}
-	}
-	return style
 }

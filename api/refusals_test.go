@@ -64,27 +64,24 @@ func (r *refusals) await(t *testing.T, account, id string) usage.Request {
 	return usage.Request{}
 }
 
-func TestEveryRefusalOfAKnownKeyIsRecorded(t *testing.T) {
-	t.Parallel()
-	var r refusals
-	h := setup(t, recording(t, &r), func(p *plan) { p.api.BodyBytesMax = 1 << 16 })
-	const chat, plain = "/v1/chat/completions", `{"model":"test/plain","messages":[{"role":"user","content":"my secret prompt"}]}`
-	changed := func(change string) func() string {
-		return func() string {
-			k, secret := h.key(apikey.Spec{})
-			_, err := h.db.Exec(`update api_keys set `+change+` where id = $1`, k.ID)
-			must(t, err)
-			return secret
-		}
-	}
-	usual := h.secret()
-	for _, c := range []struct {
-		name, method, path, body string
-		secret                   func() string
-		times, status            int
-		code, param, model       string
-		headers                  []string
-	}{
+const (
+	refusedPath = "/v1/chat/completions"
+	refusedBody = `{"model":"test/plain","messages":[{"role":"user","content":"my secret prompt"}]}`
+)
+
+// refusedRequest is a request that is refused, and what its record says.
+type refusedRequest struct {
+	name, method, path, body string
+	secret                   func() string
+	times, status            int
+	code, param, model       string
+	headers                  []string
+}
+
+// refusedRequests are one request of each kind. Changed makes a key that is changed in the store before its first use.
+func refusedRequests(changed func(string) func() string) []refusedRequest {
+	const plain = refusedBody
+	return []refusedRequest{
 		{name: "400", body: strings.Replace(plain, "{", `{"temperature":"my secret prompt",`, 1), status: 400, code: "invalid_request_error",
 			param: "temperature", model: "test/plain"},
 		{name: "401 disabled", body: plain, secret: changed("disabled_at = now()"), status: 401, code: "key_disabled"},
@@ -102,7 +99,23 @@ func TestEveryRefusalOfAKnownKeyIsRecorded(t *testing.T) {
 		{name: "503", body: strings.Replace(plain, "plain", "paused", 1), status: 503, code: "model_temporarily_unavailable", param: "model"},
 		{name: "503 no provider", body: strings.Replace(plain, "plain", "nowhere", 1), status: 503, code: "no_available_provider"},
 		{name: "a report", method: http.MethodGet, path: "/v1/usage?group_by=colour", status: 400, code: "invalid_value", param: "group_by"},
-	} {
+	}
+}
+
+func TestEveryRefusalOfAKnownKeyIsRecorded(t *testing.T) {
+	t.Parallel()
+	var r refusals
+	h := setup(t, recording(t, &r), func(p *plan) { p.api.BodyBytesMax = 1 << 16 })
+	changed := func(change string) func() string {
+		return func() string {
+			k, secret := h.key(apikey.Spec{})
+			_, err := h.db.Exec(`update api_keys set `+change+` where id = $1`, k.ID)
+			must(t, err)
+			return secret
+		}
+	}
+	usual := h.secret()
+	for _, c := range refusedRequests(changed) {
 		t.Run(c.name, func(t *testing.T) {
 			secret := usual
 			if c.secret != nil {
@@ -113,7 +126,7 @@ func TestEveryRefusalOfAKnownKeyIsRecorded(t *testing.T) {
 				method = http.MethodPost
 			}
 			if path == "" {
-				path = chat
+				path = refusedPath
 			}
 			var a reply
 			for range max(c.times, 1) {
@@ -139,10 +152,16 @@ func TestEveryRefusalOfAKnownKeyIsRecorded(t *testing.T) {
 			}
 		})
 	}
+	r.checkRest(t, h, usual)
+}
+
+// checkRest checks what is not recorded, the ledger, and the report of the account.
+func (r *refusals) checkRest(t *testing.T, h *house, usual string) {
+	t.Helper()
 	before := r.Stats()
-	h.call(http.MethodPost, chat, plain, "Authorization", "Bearer sk-umg-unknown")
-	h.call(http.MethodPost, chat, plain)
-	h.call(http.MethodPost, chat, plain, "Authorization", "Bearer "+usual)
+	h.call(http.MethodPost, refusedPath, refusedBody, "Authorization", "Bearer sk-umg-unknown")
+	h.call(http.MethodPost, refusedPath, refusedBody)
+	h.call(http.MethodPost, refusedPath, refusedBody, "Authorization", "Bearer "+usual)
 	var rows, recorded int
 	must(t, h.db.QueryRow(`select (select count(*) from refusals where key_id = ''), (select count(*) from usage_records u join refusals r
 		on r.request_id = u.request_id)`).Scan(&rows, &recorded))

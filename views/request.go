@@ -82,6 +82,7 @@ var ErrorCauses = map[string]string{
 	"internal_error":                "A fault on our side",
 	"client_closed_request":         "Before the answer ended",
 	"shutting_down":                 "The service restarted",
+	"content_policy_violation":      "The provider's content policy refused it",
 	"overloaded":                    "The service had too much to do",
 	"key_disabled":                  "The key is disabled",
 	"key_expired":                   "The key has expired",

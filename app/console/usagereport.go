@@ -51,7 +51,8 @@ func usageQuery(p *page.Page, q requestpages.UsageQuery, now time.Time, keys log
 	from, to := q.Span(now)
 	return usage.Query{
 		AccountID: p.User.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
-		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == requestpages.MetricLimited, Refusals: true,
+		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Refusals: true, Limited: q.Metric == requestpages.MetricLimited,
+
 		Step: stepOf(q, now), Group: groupings[q.By],
 	}
 }
@@ -79,7 +80,8 @@ var unnamedGroups = map[string]string{requestpages.UsageByModel: noModel, reques
 func usageLine(by string, l usage.Line, keys logKeys) requestpages.UsageLine {
 	u := l.Usage
 	line := requestpages.UsageLine{
-		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited, Refused: l.Refused, Own429: l.RateLimited,
+		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited,
+		Refused: l.Refused, Own429: l.RateLimited,
 		Cached: u.CacheReads(), Input: u.Prompt(), Output: u.Output(), Images: u[meter.Images], Milliseconds: u[meter.Seconds],
 		Counts: u, Cost: l.Cost, Overrun: l.Overrun,
 	}

@@ -10,7 +10,7 @@ import (
 func (l *Log) Collector() prometheus.Collector {
 	return metric.NewCollector(func(w *metric.Writer) {
 		stats := l.Stats()
-		w.Counter("umg_refusals_recorded_total", "Refused requests of known accounts that were recorded, alone or as part of a sample.", stats.Written)
-		w.Counter("umg_refusals_dropped_total", "Refused requests that were not recorded, because memory or the database was full or failed.", stats.Dropped)
+		w.Counter("umg_refusals_recorded_total", "Refused requests that were recorded, alone or in a sample.", stats.Written)
+		w.Counter("umg_refusals_dropped_total", "Refused requests that were lost, as memory or the database was full or failed.", stats.Dropped)
 	})
 }

@@ -1,9 +1,9 @@
 package refusal
 
 import (
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"umg/app"
 )
@@ -38,10 +38,10 @@ type Record struct {
 
 // storable bounds the texts of the record, and takes out of them what the caller may have sent.
 func (r *Record) storable() {
-	r.Message = app.MakeStorable(withoutValues(r.Message, r.Param, r.Model), messageBytesMax)
 	if !isFieldPath(r.Param) {
 		r.Param = ""
 	}
+	r.Message = app.MakeStorable(withoutValues(r.Message, r.Param, r.Model), messageBytesMax)
 	for _, word := range []*string{&r.RequestID, &r.KeyID, &r.Method, &r.Route, &r.Style, &r.Model, &r.Code} {
 		if len(*word) > wordBytesMax || !app.Storable(*word) {
 			*word = ""
@@ -82,7 +82,7 @@ func withoutValues(message string, known ...string) string {
 		}
 		b.WriteString(withoutAddresses(message[:at]))
 		quoted := quotedLength(message[at:])
-		if text := inner(message[at : at+quoted]); text != "" && isKnown(text, known) {
+		if slices.Contains(known, strings.Trim(message[at:at+quoted], `"`)) {
 			b.WriteString(message[at : at+quoted])
 		} else {
 			b.WriteString(`"` + valueMark + `"`)
@@ -90,15 +90,6 @@ func withoutValues(message string, known ...string) string {
 		message = message[at+quoted:]
 	}
 	return b.String()
-}
-
-func isKnown(text string, known []string) bool {
-	for _, k := range known {
-		if text == k && isFieldPath(strings.NewReplacer("/", "", ":", "").Replace(k)) {
-			return true
-		}
-	}
-	return false
 }
 
 // quotedLength is the length of the quoted text that a text begins with, up to the end when nothing closes the quotes.
@@ -118,16 +109,6 @@ func quotedLength(text string) int {
 		}
 	}
 	return len(text)
-}
-
-// inner is a quoted text without its quotes.
-func inner(quoted string) string {
-	_, first := utf8.DecodeRuneInString(quoted)
-	_, last := utf8.DecodeLastRuneInString(quoted)
-	if first+last > len(quoted) {
-		return ""
-	}
-	return quoted[first : len(quoted)-last]
 }
 
 // withoutAddresses replaces the words that are addresses.

@@ -18,7 +18,7 @@ const (
 	eachPerMinute = 90              // So many refusals of an account and code have a row each in a minute.
 	sampleEvery   = 7 * time.Second // Beyond these, one row in this time stands for all others: at most 10 rows a minute.
 	pendingMax    = 4096            // So many rows wait to be written.
-	subjectsMax   = 4096           // So many pairs of an account and a code are counted.
+	subjectsMax   = 4096            // So many pairs of an account and a code are counted.
 	unknownMax    = 256             // So many requests wait for the lookup of their key.
 	retention     = 400 * 24 * time.Hour
 )

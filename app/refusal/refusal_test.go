@@ -28,7 +28,9 @@ func setup(t *testing.T) *fixture {
 	f := &fixture{db: pgtest.New(t), now: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}
 	f.Log = New(f.db, Options{
 		Now: func() time.Time { return f.now }, Log: slog.New(slog.DiscardHandler), Kept: 24 * time.Hour,
-		Owner: func(_ context.Context, secret string) (string, string, bool) { return "acct_1", "key_1", secret == "known" },
+		Owner: func(_ context.Context, secret string) (string, string, bool) {
+			return "acct_1", "key_1", secret == "known"
+		},
 	})
 	return f
 }

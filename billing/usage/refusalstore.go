@@ -107,14 +107,14 @@ type nearRow struct {
 	ID string    `db:"request_id"`
 }
 
-func selectNextRecord(ctx context.Context, db postgres.Queryer, q RecordQuery, at cursor) (rows []nearRow, err error) {
+func (q RecordQuery) selectNextRecord(ctx context.Context, db postgres.Queryer, at cursor) (rows []nearRow, err error) {
 	err = db.SelectContext(ctx, &rows, `
 		select started_at as at, request_id from usage_records where `+q.where()+` and (started_at, request_id) > ($22, $23)
 		order by started_at, request_id limit 1`, recordArgs(q, at.at, at.id)...)
 	return rows, err
 }
 
-func selectNextRefusal(ctx context.Context, db postgres.Queryer, q RecordQuery, at cursor) (rows []nearRow, err error) {
+func (q RecordQuery) selectNextRefusal(ctx context.Context, db postgres.Queryer, at cursor) (rows []nearRow, err error) {
 	if !q.mayMatchRefusals() {
 		return nil, nil
 	}
@@ -125,7 +125,7 @@ func selectNextRefusal(ctx context.Context, db postgres.Queryer, q RecordQuery, 
 }
 
 // selectTail reads only the calls that began last, and limits their number before it applies any other filter.
-func selectTail(ctx context.Context, db postgres.Queryer, q RecordQuery, from cursor, to time.Time) (rows []tailRow, err error) {
+func (q RecordQuery) selectTail(ctx context.Context, db postgres.Queryer, from cursor, to time.Time) (rows []tailRow, err error) {
 	err = db.SelectContext(ctx, &rows, `
 		select `+billing.UsageColumns+`, settled_at from (
 			select * from usage_records where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
@@ -137,7 +137,7 @@ func selectTail(ctx context.Context, db postgres.Queryer, q RecordQuery, from cu
 	return rows, err
 }
 
-func selectRefusalTail(ctx context.Context, db postgres.Queryer, q RecordQuery, from cursor, to time.Time) (rows []refusalRow, err error) {
+func (q RecordQuery) selectRefusalTail(ctx context.Context, db postgres.Queryer, from cursor, to time.Time) (rows []refusalRow, err error) {
 	if !q.mayMatchRefusals() {
 		return nil, nil
 	}
@@ -151,7 +151,7 @@ func selectRefusalTail(ctx context.Context, db postgres.Queryer, q RecordQuery, 
 	return rows, err
 }
 
-func selectRefusalBars(ctx context.Context, db postgres.Queryer, q RecordQuery, step time.Duration) (rows []barRow, err error) {
+func (q RecordQuery) selectRefusalBars(ctx context.Context, db postgres.Queryer, step time.Duration) (rows []barRow, err error) {
 	if !q.mayMatchRefusals() {
 		return nil, nil
 	}

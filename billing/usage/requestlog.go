@@ -39,8 +39,8 @@ type Histogram struct {
 	Since time.Time
 }
 
-// Histogram counts the calls and refusals of a query that has both bounds, by steps from its beginning. A refusal counts as failed. It reads steps of whole quarter
-// hours from the sums when the sums have every filter.
+// Histogram counts the calls and refusals of a query that has both bounds, by steps from its beginning. A refusal counts as failed.
+// It reads steps of whole quarter hours from the sums when the sums have every filter.
 func (r *Reports) Histogram(ctx context.Context, q RecordQuery, step time.Duration) (Histogram, error) {
 	n := 0
 	if step > 0 && q.From.Before(q.To) {
@@ -70,7 +70,7 @@ func (r *Reports) Histogram(ctx context.Context, q RecordQuery, step time.Durati
 		}
 		counted += row.Requests
 	}
-	refused, err := selectRefusalBars(ctx, r.db, q, step)
+	refused, err := q.selectRefusalBars(ctx, r.db, step)
 	if err != nil {
 		return h, postgres.StoreError("usage: histogram of refusals", err)
 	}

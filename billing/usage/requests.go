@@ -149,7 +149,7 @@ func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]Requ
 	}
 	var list []settled
 	if q.Outcome != OutcomeRefused {
-		rows, err := selectTail(ctx, r.db, q, from, now.Add(-tailSettling))
+		rows, err := q.selectTail(ctx, r.db, from, now.Add(-tailSettling))
 		if err != nil {
 			return nil, "", postgres.StoreError("usage: tail", err)
 		}
@@ -157,7 +157,7 @@ func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]Requ
 			list = append(list, settled{Request{UsageRecord: row.Record()}, cursor{at: row.SettledAt, id: row.RequestID}})
 		}
 	}
-	refused, err := selectRefusalTail(ctx, r.db, q, from, now.Add(-tailSettling))
+	refused, err := q.selectRefusalTail(ctx, r.db, from, now.Add(-tailSettling))
 	if err != nil {
 		return nil, "", postgres.StoreError("usage: tail of refusals", err)
 	}
@@ -185,11 +185,11 @@ func (r *Reports) Neighbours(ctx context.Context, q RecordQuery, record billing.
 	}
 	var next []nearRow
 	if q.Outcome != OutcomeRefused {
-		if next, err = selectNextRecord(ctx, r.db, q, at); err != nil {
+		if next, err = q.selectNextRecord(ctx, r.db, at); err != nil {
 			return "", "", postgres.StoreError("usage: neighbours", err)
 		}
 	}
-	refused, err := selectNextRefusal(ctx, r.db, q, at)
+	refused, err := q.selectNextRefusal(ctx, r.db, at)
 	if err != nil {
 		return "", "", postgres.StoreError("usage: neighbours of refusals", err)
 	}

@@ -73,19 +73,7 @@ func TestTheRequestLogHasCallsAndRefusalsInOneOrder(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	r, err := h.reports.Request(h.ctx, account, "req_r2")
-	if err != nil || r.Refusal == nil || r.Refusal.Status != 429 || r.Refusal.Represents != 40 || r.Outcome != usage.OutcomeRefused || r.Cost != 0 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	newer, older, err := h.reports.Neighbours(h.ctx, usage.RecordQuery{AccountID: account}, r.UsageRecord)
-	if err != nil || newer != "req_r3" || older != failed {
-		t.Errorf("the neighbours are %s and %s, %v", newer, older, err)
-	}
-	for _, id := range []string{"req_r1", "req_"} {
-		if _, err := h.reports.Request(h.ctx, other, id); app.KindOf(err) != app.NotFound {
-			t.Errorf("another account gets %s: %v", id, err)
-		}
-	}
+	h.checkRefusal(account, other, failed)
 	latest, err := h.reports.FailedRequests(h.ctx, account, at(0), 3)
 	if err != nil || !slices.Equal(ids(latest), []string{"req_r3", "req_r2", failed}) {
 		t.Errorf("%v, %v", ids(latest), err)
@@ -102,6 +90,24 @@ func TestTheRequestLogHasCallsAndRefusalsInOneOrder(t *testing.T) {
 		t.Errorf("%v, %v", ids(tail), err)
 	}
 	h.checkInvariants()
+}
+
+// checkRefusal looks at one refusal as its account and as another one. Before it is a failed call.
+func (h *fixture) checkRefusal(account, other, failed string) {
+	h.Helper()
+	r, err := h.reports.Request(h.ctx, account, "req_r2")
+	if err != nil || r.Refusal == nil || r.Refusal.Status != 429 || r.Refusal.Represents != 40 || r.Outcome != usage.OutcomeRefused || r.Cost != 0 {
+		h.Fatalf("%+v, %v", r, err)
+	}
+	newer, older, err := h.reports.Neighbours(h.ctx, usage.RecordQuery{AccountID: account}, r.UsageRecord)
+	if err != nil || newer != "req_r3" || older != failed {
+		h.Errorf("the neighbours are %s and %s, %v", newer, older, err)
+	}
+	for _, id := range []string{"req_r1", "req_"} {
+		if _, err := h.reports.Request(h.ctx, other, id); app.KindOf(err) != app.NotFound {
+			h.Errorf("another account gets %s: %v", id, err)
+		}
+	}
 }
 
 func TestReportsCountRefusalsApart(t *testing.T) {

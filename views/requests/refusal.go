@@ -71,6 +71,17 @@ func (d RefusalDetail) sampleWords() string {
 		" that were refused with this code within a few seconds. Only samples of such a series are kept."
 }
 
+// settledWords say how far the request came and what it cost.
+func (d RefusalDetail) settledWords() string {
+	switch {
+	case d.Request.Outcome != OutcomeRefused:
+		return "It failed without an answer. Nothing was charged."
+	case d.Request.Refusal.Message == "":
+		return "The provider refused it. Nothing was charged."
+	}
+	return "It was refused before any provider was called. Nothing was charged."
+}
+
 // tooMany reports whether waiting is what helps, so that the limits of the account are worth a look.
 func (d RefusalDetail) tooMany() bool { return d.Request.Refusal.Status == http.StatusTooManyRequests }
 

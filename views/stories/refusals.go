@@ -15,15 +15,17 @@ import (
 func exampleRefusals() []requestpages.LoggedRequest {
 	const support = "Support assistant, production"
 	rows := []requestpages.LoggedRequest{
-		{Request: views.Request{Model: "No model", KeyName: support, Style: "chat", ErrorCode: "model_not_found", Duration: 900 * time.Microsecond},
+		{Request: views.Request{Model: "No model", KeyName: support, Style: "chat", ErrorCode: "model_not_found",
+			Duration: 900 * time.Microsecond},
 			Refusal: &requestpages.Refusal{Status: 404, Param: "model", Method: "POST", Route: "/v1/chat/completions", Represents: 1,
 				Message: `There is no model "…". GET /v1/models lists the models that this key may use.`}},
 		{Request: views.Request{Model: "aurora-large", KeyName: "Batch nightly", Style: "messages", ErrorCode: "rate_limit_exceeded",
 			Duration: 1_200 * time.Microsecond},
 			Refusal: &requestpages.Refusal{Status: 429, Method: "POST", Route: "/v1/messages", Represents: 1_284,
 				Message: "The 60 requests per minute of aurora-large are used up. Try again in 12 s."}},
-		{Request: views.Request{Model: "No model", KeyName: "Batch nightly", Style: string(views.VideosStyle), ErrorCode: "content_policy_violation",
-			Duration: 340 * time.Millisecond},
+		{Request: views.Request{Model: "No model", KeyName: "Batch nightly", Style: string(views.VideosStyle),
+			ErrorCode: "content_policy_violation",
+			Duration:  340 * time.Millisecond},
 			Refusal: &requestpages.Refusal{Status: 400, Method: "POST", Route: "/v1/videos", Represents: 1}},
 		{Request: views.Request{Model: "No model", KeyName: support, ErrorCode: "not_found", Duration: 80 * time.Microsecond},
 			Refusal: &requestpages.Refusal{Status: 404, Method: "POST", Represents: 1,
