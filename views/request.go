@@ -1,7 +1,6 @@
 package views
 
 import (
-	"strings"
 	"time"
 
 	"umg/app"
@@ -125,9 +124,4 @@ func (r Request) Cause() string {
 func (r Request) Path() string { return RequestPath(r.ID) }
 
 // IsVideo reports whether the call is a video job, which has a page of its own. A refused request made no job.
-func (r Request) IsVideo() bool {
-	return r.Style == string(VideosStyle) && !strings.HasPrefix(r.ID, requestIDPrefix)
-}
-
-// requestIDPrefix begins the ids of requests. Jobs have others.
-const requestIDPrefix = "req_"
+func (r Request) IsVideo() bool { return r.Style == string(VideosStyle) && r.Outcome != "refused" }

@@ -24,6 +24,9 @@ func viewLogged(r *usage.Request, keyNames map[string]string) requestpages.Logge
 		return row
 	}
 	row.Model = cmp.Or(row.Model, noModel)
+	if row.IsVideo() {
+		row.Style = "" // A request that failed before its job was made leads to no video.
+	}
 	row.Refusal = &requestpages.Refusal{
 		Status: r.Refusal.Status, Param: r.Refusal.Param, Message: r.Refusal.Message, Method: r.Refusal.Method, Route: r.Refusal.Route,
 		Represents: r.Refusal.Represents,

@@ -41,7 +41,7 @@ func TestRefusedRequestsAreFoundListedAndExplainedToTheirAccountOnly(t *testing.
 	if j := p.see("/console/requests.json"); !strings.Contains(j.body, `"refusal":{"status":404,"field":"model"`) {
 		t.Error(j.body)
 	}
-	has(t, "another account", stranger.see("/console/requests/"+id), 404, "There is no request")
+	has(t, "another account", stranger.see("/console/requests/"+id), 404)
 	for _, path := range []string{"/console/search?q=" + id, "/console/requests?q=" + id, "/console/requests.csv", "/console"} {
 		if other := stranger.see(path); strings.Contains(other.body, "/requests/"+id) || strings.Contains(other.body, "row-"+id) {
 			t.Errorf("another account finds it at %s", path)
