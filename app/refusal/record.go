@@ -82,7 +82,7 @@ func withoutValues(message string, known ...string) string {
 		}
 		b.WriteString(withoutAddresses(message[:at]))
 		quoted := quotedLength(message[at:])
-		if slices.Contains(known, strings.Trim(message[at:at+quoted], `"`)) {
+		if text := strings.Trim(message[at:at+quoted], `"`); text != "" && slices.Contains(known, text) {
 			b.WriteString(message[at : at+quoted])
 		} else {
 			b.WriteString(`"` + valueMark + `"`)
