@@ -21,6 +21,7 @@ import (
 	"umg/app/idempotency"
 	"umg/app/modelstatus"
 	"umg/app/ratelimit"
+	"umg/app/refusal"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -54,6 +55,7 @@ type Options struct {
 	Documents *apidocs.Documents
 	Audit     *audit.Log          // nil: the route about the audit log is unknown
 	Content   *contentlog.Service // nil: nothing of what is asked and answered is kept
+	Refusals  *refusal.Log        // nil: refused requests are not recorded
 	// Idempotency and IDs are what creating videos and assets, and buying credit, once takes.
 	Idempotency *idempotency.Service
 	IDs         app.IDs

@@ -33,6 +33,9 @@ func (e echoExchange) ClientIP() string { return e.context.RealIP() }
 // Param is the part of the path that the route gives this name.
 func (e echoExchange) Param(name string) string { return e.context.Param(name) }
 
+// RoutePath is the pattern of the route; empty when no route has the path.
+func (e echoExchange) RoutePath() string { return e.context.Path() }
+
 // QueryParam is the first value of a parameter of the query.
 func (e echoExchange) QueryParam(name string) string { return e.context.QueryParam(name) }
 

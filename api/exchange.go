@@ -24,6 +24,8 @@ type exchange interface {
 	ClientIP() string
 	// Param is the part of the path that the route gives this name.
 	Param(name string) string
+	// RoutePath is the pattern of the route; empty when no route has the path.
+	RoutePath() string
 	QueryParam(name string) string
 	QueryParams() url.Values
 	// Blob sends a whole response.
@@ -90,6 +92,7 @@ func (e *plainExchange) Response() http.ResponseWriter   { return e }
 func (e *plainExchange) Connection() http.ResponseWriter { return e.connection }
 func (e *plainExchange) ClientIP() string                { return e.clientIP(e.request) }
 func (e *plainExchange) Param(string) string             { return "" }
+func (e *plainExchange) RoutePath() string               { return e.request.URL.Path }
 func (e *plainExchange) QueryParam(name string) string   { return e.QueryParams().Get(name) }
 func (e *plainExchange) committed() bool                 { return e.status != 0 }
 func (e *plainExchange) explain(err error) *app.Error    { return explainTo(e.request, err) }

@@ -47,16 +47,16 @@ func (c *Console) fillOverview(p *page.Page, o *homepages.Overview, keyNames map
 		func() (err error) { o.Speed, err = c.speed(ctx, id, now); return err },
 		func() (err error) { o.Top, err = c.topModels(ctx, id, now); return err },
 		func() error {
-			failed, err := c.o.Reports.Failures(ctx, id, now.AddDate(0, 0, -failuresDays), failuresShown)
+			failed, err := c.o.Reports.FailedRequests(ctx, id, now.AddDate(0, 0, -failuresDays), failuresShown)
 			if err == nil {
-				o.Failures = &homepages.Failures{Requests: viewRequests(failed, keyNames)}
+				o.Failures = &homepages.Failures{Requests: viewLoggedRequests(failed, keyNames)}
 			}
 			return err
 		},
 		func() error {
-			latest, err := c.o.Reports.Requests(ctx, id, homepages.RecentMax)
+			latest, err := c.o.Reports.LatestRequests(ctx, id, homepages.RecentMax)
 			if err == nil {
-				o.Recent = &homepages.Recent{Requests: viewRequests(latest, keyNames)}
+				o.Recent = &homepages.Recent{Requests: viewLoggedRequests(latest, keyNames)}
 			}
 			return err
 		},

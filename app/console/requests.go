@@ -84,13 +84,13 @@ func (c *Console) fillRequests(p *page.Page, l *requestpages.Log) error {
 	}
 	l.Choices.Tags = keys.tags
 	q := c.recordQuery(p, l.Query, keys)
-	found, err := c.o.Reports.Records(p.Request().Context(), q)
+	found, err := c.o.Reports.RequestLog(p.Request().Context(), q)
 	if err != nil {
 		return err
 	}
 	l.Next = found.Next
-	for i := range found.Records {
-		l.Requests = append(l.Requests, loggedRequest(&found.Records[i], keys.names))
+	for i := range found.Requests {
+		l.Requests = append(l.Requests, viewLogged(&found.Requests[i], keys.names))
 	}
 	if l.Query.To.IsZero() && l.Query.After == "" && l.Query.Transaction == "" {
 		l.Tail = c.o.Reports.TailStart()
@@ -167,7 +167,7 @@ func (c *Console) requestsLive(p *page.Page) error {
 		place = next
 		rows := make([]requestpages.LoggedRequest, len(records))
 		for i := range records {
-			rows[len(records)-1-i] = loggedRequest(&records[i], keys.names) // newest first
+			rows[len(records)-1-i] = viewLogged(&records[i], keys.names) // newest first
 		}
 		return views.LiveEvent{ID: place, HTML: requestpages.LogRows(rows, query, views.Shell{Now: c.o.Now()})}, true, nil
 	})
@@ -175,7 +175,7 @@ func (c *Console) requestsLive(p *page.Page) error {
 
 func (c *Console) request(p *page.Page) error {
 	ctx := p.Request().Context()
-	record, err := c.o.Reports.Record(ctx, p.User.AccountID, p.Param("id"))
+	found, err := c.o.Reports.Request(ctx, p.User.AccountID, p.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -183,6 +183,10 @@ func (c *Console) request(p *page.Page) error {
 	if err != nil {
 		return err
 	}
+	if found.Refusal != nil {
+		return c.refusal(p, &found, keys)
+	}
+	record := found.UsageRecord
 	d := requestpages.Detail{
 		Shell: c.Shell(p), Request: loggedRequest(&record, keys.names), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,

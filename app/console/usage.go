@@ -59,6 +59,9 @@ func (c *Console) fillUsage(p *page.Page, u *requestpages.Usage) error {
 	}
 	u.Total = usageLine(u.Query.By, report.Total, keys)
 	for _, line := range report.Lines {
+		if line.Requests == 0 && !u.Query.OfRefusals() {
+			continue // The line has refused requests only, which this report does not divide.
+		}
 		u.Lines = append(u.Lines, usageLine(u.Query.By, line, keys))
 	}
 	if u.Before, err = c.usageBefore(ctx, u, q); err != nil {

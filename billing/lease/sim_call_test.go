@@ -76,7 +76,7 @@ func (c *simCall) reservedOf(l *lease) (sum app.Amount) {
 		add(c.g.call)
 	}
 	if one, exists := c.n.manager.calls.shard(c.id).calls[c.id]; exists {
-		add(*one)
+		add(one)
 	}
 	return sum
 }

@@ -29,6 +29,8 @@ type RecordQuery struct {
 	Search               string // Search is the beginning of a request id.
 	After                string
 	Limit                int
+
+	wholeID string // WholeID is the id of the only refusal that matches.
 }
 
 // NotSucceeded is the Outcome of a query for all failed calls.

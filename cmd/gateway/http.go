@@ -73,7 +73,8 @@ func (g *gatewayServer) newAPI(leakKeys api.LeakKeys) *api.API {
 	s, b := &g.services, &g.billing
 	return api.New(api.Options{
 		Accounts: s.accounts, APIKeys: s.apiKeys, LeakKeys: leakKeys, Gate: s.admission, Content: s.content, Keys: s.keys, Catalog: s.catalog,
-		Gateway: s.text, Videos: s.videos, Assets: s.assets, Webhooks: s.webhooks, Idempotency: s.idempotency,
+		Refusals: s.refusals,
+		Gateway:  s.text, Videos: s.videos, Assets: s.assets, Webhooks: s.webhooks, Idempotency: s.idempotency,
 		Payments: b.payments, Ledger: b.ledger, Reports: b.reports, Audit: s.audit, IDs: g.stores.ids, Now: time.Now, BaseURL: g.cfg.BaseURL,
 		Documents: modelDocuments(g.stores.clock.Now, g.cfg.BaseURL), Status: s.status,
 	})

@@ -32,6 +32,7 @@ import (
 	"umg/app/provider/spend"
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
+	"umg/app/refusal"
 	"umg/app/seal"
 	"umg/app/setup"
 	"umg/app/traffic"
@@ -65,6 +66,7 @@ type serviceLayer struct {
 	minuteCounts  *traffic.MinuteCounts
 	recentCalls   *traffic.RecentCalls
 	status        *modelstatus.Service
+	refusals      *refusal.Log
 
 	text        *gateway.Gateway
 	videos      *video.Service
@@ -157,6 +159,7 @@ func (g *gatewayServer) openAccounts() {
 	})
 	s.audit = audit.New(db, now, g.stores.ids)
 	s.keys = apikey.NewCache(db, apikey.CacheOptions{Now: now, Log: g.log})
+	s.refusals = refusal.New(db, refusal.Options{Now: now, Log: g.log, Owner: s.keys.Owner, Kept: g.cfg.UsageRetention})
 }
 
 // openUpstreams opens the catalog and what watches and reaches its providers, with the pauses that operators have set. Operators
@@ -271,7 +274,7 @@ func (s *serviceLayer) workers(dsn string) []worker {
 	}
 	workers := []worker{
 		s.admission.Run, s.limits.Run, s.accounts.Run, s.apiKeys.Run, s.idempotency.Run, s.assets.Run,
-		s.minuteCounts.Run, s.recentCalls.Run, s.content.Run, s.prices.Run, s.spend.Run,
+		s.minuteCounts.Run, s.recentCalls.Run, s.refusals.Run, s.content.Run, s.prices.Run, s.spend.Run,
 		listening(s.videos.Run), listening(s.webhooks.Run), listening(s.keys.Run), listening(s.catalog.Run), listening(s.health.Run),
 	}
 	if s.setup != nil {

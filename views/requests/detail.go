@@ -212,7 +212,7 @@ func (d Detail) timeline() []moment {
 	}
 	list := []moment{
 		{icon: ui.IconPlay, title: "The call arrived", text: key},
-		{icon: ui.IconCheck, title: "Key, limits and request checked", text: "What fails here is refused at once and leaves no record."},
+		{icon: ui.IconCheck, title: "Key, limits and request checked", text: "What fails here is refused at once and costs nothing."},
 		{icon: ui.IconWallet, title: "Credit reserved", text: reservedWords(d.Reserved)},
 	}
 	list = append(list, d.attempts()...)

@@ -35,7 +35,8 @@ type LoggedRequest struct {
 	Provider, Upstream string
 	Finish, Reason     string
 	EndUser            string
-	Tag                string // tag of the request's key
+	Tag                string   // tag of the request's key
+	Refusal            *Refusal // nil for a call that has a usage record
 }
 
 func (l Log) shown() string {
@@ -49,6 +50,8 @@ func (l Log) shown() string {
 // ended says how the answer ended, in the provider's words and ours.
 func (r LoggedRequest) ended() string {
 	switch {
+	case r.Refusal != nil:
+		return r.Cause() + r.Refusal.countWords()
 	case r.ErrorCode != "":
 		return r.Cause()
 	case r.Finish != "" && r.Finish != "stop":
@@ -73,6 +76,8 @@ func (r LoggedRequest) denseAmount() string {
 // usedModel is the provider and its model, where these say more than what was asked for.
 func (r LoggedRequest) usedModel() string {
 	switch {
+	case r.Refusal != nil:
+		return r.Refusal.call()
 	case r.Provider == "":
 		return "no provider"
 	case r.Upstream == "":

@@ -57,12 +57,14 @@ const (
 	SourceAPI        = "api"
 	SourcePlayground = "playground"
 	OutcomeErrors    = "not_succeeded" // every outcome but success and a disconnected client
+	OutcomeRefused   = "refused"       // refused before any provider was called
 )
 
 var (
 	outcomeOptions = []ui.Option{
 		{Value: "succeeded", Label: "Answered"}, {Value: OutcomeErrors, Label: "All errors"}, {Value: "failed", Label: "Failed"},
-		{Value: "cut", Label: "Cut off"}, {Value: "timed_out", Label: "Timed out"}, {Value: "client_left", Label: "You disconnected"},
+		{Value: OutcomeRefused, Label: "Refused"}, {Value: "cut", Label: "Cut off"}, {Value: "timed_out", Label: "Timed out"},
+		{Value: "client_left", Label: "You disconnected"},
 	}
 	streamedOptions = []ui.Option{{Value: FilterYes, Label: "Streamed"}, {Value: FilterNo, Label: "In one piece"}}
 	sourceOptions   = []ui.Option{{Value: SourceAPI, Label: "API"}, {Value: SourcePlayground, Label: "Playground"}}

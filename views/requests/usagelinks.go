@@ -74,7 +74,10 @@ func (q UsageQuery) requests(from, to time.Time) Query {
 		r.Outcome = OutcomeErrors
 	}
 	if q.Metric == MetricLimited {
-		r.Error = codeLimited
+		r.Error, r.Outcome = codeLimited, "failed"
+	}
+	if q.OfRefusals() {
+		r.Outcome = OutcomeRefused
 	}
 	if q.Modality == "video" {
 		r.Style = string(views.VideosStyle)
@@ -200,4 +203,10 @@ func zoneValue(name string) string {
 		return "UTC"
 	}
 	return name
+}
+
+// refused is the list of the requests that were refused in the range.
+func (q UsageQuery) refused(now time.Time) Query {
+	q.Metric = MetricRefused
+	return q.requests(q.Span(now))
 }
