@@ -11,7 +11,7 @@ import (
 )
 
 // exchange is one request and its response, as the routes of this package use them.
-type exchange interface {
+type exchange interface { //nolint:interfacebloat // the web framework has one of fifty methods in its place
 	// Request is the request as net/http read it.
 	Request() *http.Request
 	// Header is the header of the response.

@@ -41,7 +41,7 @@ func recording(t testing.TB, r *refusals) func(*plan) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		// goroutine: the test owns it and waits for it; it ends when the test does.
-		go func() { done <- r.Log.Run(ctx) }()
+		go func() { done <- r.Run(ctx) }()
 		t.Cleanup(func() {
 			cancel()
 			must(t, <-done)

@@ -18,8 +18,9 @@ const (
 	numberDuration
 	numberUpstreamCost
 	numberMeters
-	numberCount = numberMeters + int(meter.Count)
 )
+
+const numberCount = numberMeters + int(meter.Count)
 
 // checkpointNumbers are the numbers of a checkpoint as Encode writes them.
 type checkpointNumbers [numberCount]int64
@@ -83,17 +84,25 @@ func (c *Checkpoint) AppendChange(b []byte, h Hold, s *Settlement) ([]byte, bool
 
 // sameRecord reports whether two records of a call differ at most in their numbers. It compares what Encode writes.
 func sameRecord(a, b *UsageRecord) bool {
-	sameCosts := sameAmount(a.ProviderCost, b.ProviderCost) && (a.UpstreamCost == nil) == (b.UpstreamCost == nil) &&
-		a.CostCardID == b.CostCardID && a.Credential == b.Credential
-	sameEnd := a.FinishReason == b.FinishReason && a.ErrorCode == b.ErrorCode && a.Outcome == b.Outcome && a.Reason == b.Reason &&
-		a.Flags == b.Flags && a.Streamed == b.Streamed && a.Estimated == b.Estimated
-	sameRoute := a.KeyID == b.KeyID && a.Model == b.Model && a.Provider == b.Provider && a.UpstreamModel == b.UpstreamModel &&
-		a.Style == b.Style && a.RateCardID == b.RateCardID && a.EndUser == b.EndUser && a.Attempts == b.Attempts
-	x, y := &a.Trail, &b.Trail
-	sameTrail := x.Door == y.Door && x.Body == y.Body && x.Checked == y.Checked && x.Admitted == y.Admitted && x.Funded == y.Funded &&
-		slices.Equal(x.Attempts, y.Attempts)
-	return sameCosts && sameEnd && sameRoute && sameTrail && a.Terms == b.Terms && a.StartedAt.Equal(b.StartedAt) &&
+	return sameRoute(a, b) && sameEnd(a, b) && sameTrail(&a.Trail, &b.Trail) && sameAmount(a.ProviderCost, b.ProviderCost) &&
+		(a.UpstreamCost == nil) == (b.UpstreamCost == nil) && a.CostCardID == b.CostCardID && a.Terms == b.Terms
+}
+
+func sameRoute(a, b *UsageRecord) bool {
+	return a.KeyID == b.KeyID && a.Model == b.Model && a.Provider == b.Provider && a.UpstreamModel == b.UpstreamModel &&
+		a.Style == b.Style && a.RateCardID == b.RateCardID && a.EndUser == b.EndUser && a.Attempts == b.Attempts &&
+		a.Credential == b.Credential
+}
+
+func sameEnd(a, b *UsageRecord) bool {
+	return a.FinishReason == b.FinishReason && a.ErrorCode == b.ErrorCode && a.Outcome == b.Outcome && a.Reason == b.Reason &&
+		a.Flags == b.Flags && a.Streamed == b.Streamed && a.Estimated == b.Estimated && a.StartedAt.Equal(b.StartedAt) &&
 		a.FirstByte == b.FirstByte
+}
+
+func sameTrail(a, b *RequestTiming) bool {
+	return a.Door == b.Door && a.Body == b.Body && a.Checked == b.Checked && a.Admitted == b.Admitted && a.Funded == b.Funded &&
+		slices.Equal(a.Attempts, b.Attempts)
 }
 
 func sameAmount(a, b *app.Amount) bool {
@@ -117,8 +126,9 @@ func (j *JournaledSettlement) Change(change []byte) error {
 			return errChange
 		}
 		change = change[length:]
-		if n[i] += by; n[i] < 0 {
-			return fmt.Errorf("%w: number %d is %d", errChange, i, n[i])
+		number := &n[i] //nolint:gosec // i was compared with the length above
+		if *number += by; *number < 0 {
+			return fmt.Errorf("%w: number %d is %d", errChange, i, *number)
 		}
 	}
 	j.Hold.Amount, s.Cost = app.Amount(n[numberHeld]), app.Amount(n[numberCost])

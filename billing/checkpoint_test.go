@@ -3,6 +3,7 @@ package billing_test
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ func checkpointAt(tokens int64) (billing.Hold, billing.Settlement) {
 }
 
 // restore applies the change of a checkpoint to the one that was written whole, as a recovery does.
-func restore(t interface{ Fatal(...any) }, whole, change []byte) []byte {
+func restore(t interface{ Fatal(args ...any) }, whole, change []byte) []byte {
 	read, err := billing.DecodeSettlement(whole)
 	if err == nil {
 		err = read.Change(change)
@@ -116,14 +117,14 @@ func members(of reflect.Type, path []int) (all [][]int) {
 		return [][]int{path}
 	case of.Kind() == reflect.Struct:
 		for i := range of.NumField() {
-			all = append(all, members(of.Field(i).Type, append(path[:len(path):len(path)], i))...)
+			all = append(all, members(of.Field(i).Type, append(slices.Clip(path), i))...)
 		}
 	case of.Kind() == reflect.Array:
 		for i := range of.Len() {
-			all = append(all, members(of.Elem(), append(path[:len(path):len(path)], i))...)
+			all = append(all, members(of.Elem(), append(slices.Clip(path), i))...)
 		}
 	case of.Kind() == reflect.Slice:
-		return members(of.Elem(), append(path[:len(path):len(path)], 0))
+		return members(of.Elem(), append(slices.Clip(path), 0))
 	default:
 		return [][]int{path}
 	}

@@ -278,6 +278,8 @@ type sheet struct {
 var sheets = []sheet{
 	{name: "money.css", begins: []string{BillingPath, UsagePath, RequestsPath},
 		hidden: []string{MetricsPath, OperatorAccountsPath, TrialsPath, MarginPath, ProvidersPath, OperatorModelsPath}},
+	{name: "requests.css", begins: []string{UsagePath, RequestsPath},
+		hidden: []string{MetricsPath, OperatorAccountsPath, TrialsPath, MarginPath, ProvidersPath, OperatorModelsPath}},
 	{name: "account.css", begins: []string{SettingsPath, "/console/keys", "/console/assets", LimitsPath}, hidden: []string{OperatorPath}},
 	// Forms of one model are beside the list of models.
 	{name: "providers.css", hidden: []string{ProvidersPath, strings.TrimSuffix(OperatorModelsPath, "s")}},

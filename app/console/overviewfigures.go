@@ -9,9 +9,7 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	"umg/app/video"
-	"umg/billing"
 	"umg/billing/usage"
-	"umg/views"
 	homepages "umg/views/home"
 )
 
@@ -82,14 +80,6 @@ func (c *Console) runningVideos(ctx context.Context, accountID string) (int, err
 		running += len(found.Jobs)
 	}
 	return running, nil
-}
-
-func viewRequests(records []billing.UsageRecord, keyNames map[string]string) []views.Request {
-	list := make([]views.Request, len(records))
-	for i, r := range records {
-		list[i] = viewRequest(r, keyNames)
-	}
-	return list
 }
 
 func monthOf(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }

@@ -15,7 +15,7 @@ const (
 	batchTokensMax = 32
 	// runTokensMax bounds the tokens of frames that are passed without a look at the hold. It is less than the part of a slice at whose
 	// end the next slice is asked for.
-	runTokensMax = 128
+	runTokensMax = 32
 )
 
 // relay delivers the answer to the client while it arrives, except for its end. It delivers all frames of the buffer in one write, but

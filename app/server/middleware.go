@@ -94,8 +94,6 @@ func setPageHeaders(h http.Header) {
 // isServerFault holds for failures whose cause an operator has to see.
 func isServerFault(k app.Kind) bool { return k == app.Internal || k == app.Unavailable }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
 func shorten(s string) string { return strings.ToValidUTF8(s[:min(len(s), loggedCauseMax)], "") }
 
 // method is one of the known methods: callers may invent others.

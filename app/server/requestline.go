@@ -140,7 +140,7 @@ func (l *jsonLine) quote(value string) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // A string always has an encoding.
+	_ = encoder.Encode(value) //nolint:errchkjson // A string always has an encoding.
 	l.b = append(l.b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
 }
 

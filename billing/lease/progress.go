@@ -62,7 +62,7 @@ func (m *Manager) mark(c *call, h billing.Hold, s *billing.Settlement) error {
 var recordBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func (m *Manager) markWhole(h billing.Hold, s *billing.Settlement) (journal.LSN, error) {
-	buffer := recordBuffers.Get().(*[]byte)
+	buffer, _ := recordBuffers.Get().(*[]byte)
 	defer recordBuffers.Put(buffer)
 	*buffer = s.AppendEncoded((*buffer)[:0], h, m.o.ReplicaID, m.o.Now())
 	return m.settlements.mark(h.ID, *buffer)

@@ -71,7 +71,7 @@ func (m *Manager) beginSettle(h billing.Hold, s billing.Settlement) (p pendingCa
 		p.data = s.Encode(h, m.o.ReplicaID, m.o.Now())
 		return p, true
 	}
-	p.buffer = recordBuffers.Get().(*[]byte)
+	p.buffer, _ = recordBuffers.Get().(*[]byte)
 	*p.buffer = s.AppendEncoded((*p.buffer)[:0], h, m.o.ReplicaID, m.o.Now())
 	p.data = *p.buffer
 	return p, true

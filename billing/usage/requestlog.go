@@ -61,29 +61,30 @@ func (r *Reports) Histogram(ctx context.Context, q RecordQuery, step time.Durati
 	if err != nil {
 		return h, postgres.StoreError("usage: histogram", err)
 	}
-	var counted int64
-	first := n
-	for _, row := range rows {
-		if row.Step >= 0 && row.Step < n {
-			h.Bars[row.Step].Requests, h.Bars[row.Step].Failed = row.Requests, row.Failed
-			first = min(first, row.Step)
-		}
-		counted += row.Requests
-	}
-	refused, err := q.selectRefusalBars(ctx, r.db, step)
+	counted, first := h.add(rows)
+	refused, err := q.selectRefusalBars(ctx, r.reads, step)
 	if err != nil {
 		return h, postgres.StoreError("usage: histogram of refusals", err)
 	}
-	for _, row := range refused {
-		if row.Step >= 0 && row.Step < n {
-			h.Bars[row.Step].Requests += row.Requests
-			h.Bars[row.Step].Failed += row.Failed
-		}
-	}
+	h.add(refused)
 	if partly && counted >= sampledMax && first < n {
 		h.Since = h.Bars[first].Start
 	}
 	return h, nil
+}
+
+// add adds what was counted in each step. It returns the sum of the requests, and the first step that has some.
+func (h *Histogram) add(rows []barRow) (requests int64, first int) {
+	first = len(h.Bars)
+	for _, row := range rows {
+		if row.Step >= 0 && row.Step < len(h.Bars) {
+			h.Bars[row.Step].Requests += row.Requests
+			h.Bars[row.Step].Failed += row.Failed
+			first = min(first, row.Step)
+		}
+		requests += row.Requests
+	}
+	return requests, first
 }
 
 // summed reports whether the sums of quarter hours can answer the query.

@@ -58,13 +58,13 @@ func (r *Reports) RequestLog(ctx context.Context, q RecordQuery) (RequestPage, e
 func (r *Reports) searchRequests(ctx context.Context, q RecordQuery, after cursor, limit int) ([]Request, error) {
 	var list []Request
 	if q.Outcome != OutcomeRefused { // No usage record has this outcome.
-		rows, err := searchRecords(ctx, r.db, q, after, limit)
+		rows, err := searchRecords(ctx, r.reads, q, after, limit)
 		if err != nil {
 			return nil, postgres.StoreError("usage: records", err)
 		}
 		list = requestsOf(recordsOf(rows))
 	}
-	refused, err := searchRefusals(ctx, r.db, q, after, limit)
+	refused, err := searchRefusals(ctx, r.reads, q, after, limit)
 	if err != nil {
 		return nil, postgres.StoreError("usage: refusals", err)
 	}
@@ -149,7 +149,7 @@ func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]Requ
 	}
 	var list []settled
 	if q.Outcome != OutcomeRefused {
-		rows, err := q.selectTail(ctx, r.db, from, now.Add(-tailSettling))
+		rows, err := q.selectTail(ctx, r.reads, from, now.Add(-tailSettling))
 		if err != nil {
 			return nil, "", postgres.StoreError("usage: tail", err)
 		}
@@ -157,7 +157,7 @@ func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]Requ
 			list = append(list, settled{Request{UsageRecord: row.Record()}, cursor{at: row.SettledAt, id: row.RequestID}})
 		}
 	}
-	refused, err := q.selectRefusalTail(ctx, r.db, from, now.Add(-tailSettling))
+	refused, err := q.selectRefusalTail(ctx, r.reads, from, now.Add(-tailSettling))
 	if err != nil {
 		return nil, "", postgres.StoreError("usage: tail of refusals", err)
 	}
@@ -185,11 +185,11 @@ func (r *Reports) Neighbours(ctx context.Context, q RecordQuery, record billing.
 	}
 	var next []nearRow
 	if q.Outcome != OutcomeRefused {
-		if next, err = q.selectNextRecord(ctx, r.db, at); err != nil {
+		if next, err = q.selectNextRecord(ctx, r.reads, at); err != nil {
 			return "", "", postgres.StoreError("usage: neighbours", err)
 		}
 	}
-	refused, err := q.selectNextRefusal(ctx, r.db, at)
+	refused, err := q.selectNextRefusal(ctx, r.reads, at)
 	if err != nil {
 		return "", "", postgres.StoreError("usage: neighbours of refusals", err)
 	}
