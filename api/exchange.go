@@ -11,32 +11,55 @@ import (
 )
 
 // exchange is one request and its response, as the routes of this package use them.
-type exchange interface { //nolint:interfacebloat // the web framework has one of fifty methods in its place
+type exchange interface {
+	received
+	responder
+
+	explain(err error) *app.Error
+}
+
+// received is what came with the request.
+type received interface {
 	// Request is the request as net/http read it.
 	Request() *http.Request
-	// Header is the header of the response.
-	Header() http.Header
-	// Response writes the response and remembers its status.
-	Response() http.ResponseWriter
-	// Connection is the writer of net/http itself. Its deadlines, its Flush and http.MaxBytesReader need it.
-	Connection() http.ResponseWriter
 	// ClientIP is the address of the caller, behind trusted proxies.
 	ClientIP() string
 	// Param is the part of the path that the route gives this name.
 	Param(name string) string
 	// RoutePath is the pattern of the route; empty when no route has the path.
 	RoutePath() string
+
+	queried
+}
+
+// queried is the query of the request.
+type queried interface {
+	// QueryParam is the first value of a parameter; empty when it is not there.
 	QueryParam(name string) string
 	QueryParams() url.Values
+}
+
+// responder sends the response.
+type responder interface {
+	// Header is the header of the response.
+	Header() http.Header
+	// Response writes the response and remembers its status.
+	Response() http.ResponseWriter
+	// Connection is the writer of net/http itself. Its deadlines, its Flush and http.MaxBytesReader need it.
+	Connection() http.ResponseWriter
+
+	sender
+	committed() bool
+}
+
+// sender sends a whole response.
+type sender interface {
 	// Blob sends a whole response.
 	Blob(status int, contentType string, body []byte) error
 	// JSON sends a whole response from a value.
 	JSON(status int, v any) error
 	// NoContent sends a response without a body.
 	NoContent(status int) error
-
-	committed() bool
-	explain(err error) *app.Error
 }
 
 // headerValues is memory for the values of response headers, each of which is a slice of one string. They may be used again after the

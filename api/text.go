@@ -66,7 +66,7 @@ func (a *API) generate(x *call) error {
 	x.log.recordResult(report, known)
 	x.log.Overhead = before + report.GatewayDuration
 	if err != nil {
-		gateway.SetLimitHeaders(x.Header(), report.Requests, report.Tokens)
+		gateway.SetLimitHeaders(x.Header(), report.Left.Requests, report.Left.Tokens)
 		x.log.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())
 	}
 	return err

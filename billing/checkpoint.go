@@ -67,7 +67,7 @@ func cloneAmount(a *app.Amount) *app.Amount {
 func (c *Checkpoint) AppendChange(b []byte, h Hold, s *Settlement) ([]byte, bool) {
 	amount := c.hold.Amount
 	c.hold.Amount = h.Amount
-	same := c.hold == h && sameRecord(&c.record, &s.Record)
+	same := c.hold == h && c.record.sameCall(&s.Record)
 	c.hold.Amount = amount
 	if !same {
 		return b, false
@@ -82,25 +82,25 @@ func (c *Checkpoint) AppendChange(b []byte, h Hold, s *Settlement) ([]byte, bool
 	return b, true
 }
 
-// sameRecord reports whether two records of a call differ at most in their numbers. It compares what Encode writes.
-func sameRecord(a, b *UsageRecord) bool {
-	return sameRoute(a, b) && sameEnd(a, b) && sameTrail(&a.Trail, &b.Trail) && sameAmount(a.ProviderCost, b.ProviderCost) &&
+// sameCall reports whether two records of a call differ at most in their numbers. It compares what Encode writes.
+func (a *UsageRecord) sameCall(b *UsageRecord) bool {
+	return a.sameRoute(b) && a.sameEnd(b) && a.Trail.same(&b.Trail) && sameAmount(a.ProviderCost, b.ProviderCost) &&
 		(a.UpstreamCost == nil) == (b.UpstreamCost == nil) && a.CostCardID == b.CostCardID && a.Terms == b.Terms
 }
 
-func sameRoute(a, b *UsageRecord) bool {
+func (a *UsageRecord) sameRoute(b *UsageRecord) bool {
 	return a.KeyID == b.KeyID && a.Model == b.Model && a.Provider == b.Provider && a.UpstreamModel == b.UpstreamModel &&
 		a.Style == b.Style && a.RateCardID == b.RateCardID && a.EndUser == b.EndUser && a.Attempts == b.Attempts &&
 		a.Credential == b.Credential
 }
 
-func sameEnd(a, b *UsageRecord) bool {
+func (a *UsageRecord) sameEnd(b *UsageRecord) bool {
 	return a.FinishReason == b.FinishReason && a.ErrorCode == b.ErrorCode && a.Outcome == b.Outcome && a.Reason == b.Reason &&
 		a.Flags == b.Flags && a.Streamed == b.Streamed && a.Estimated == b.Estimated && a.StartedAt.Equal(b.StartedAt) &&
 		a.FirstByte == b.FirstByte
 }
 
-func sameTrail(a, b *RequestTiming) bool {
+func (a *RequestTiming) same(b *RequestTiming) bool {
 	return a.Door == b.Door && a.Body == b.Body && a.Checked == b.Checked && a.Admitted == b.Admitted && a.Funded == b.Funded &&
 		slices.Equal(a.Attempts, b.Attempts)
 }

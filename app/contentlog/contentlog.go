@@ -75,7 +75,8 @@ func New(db *sqlx.DB, o Options) *Service {
 		"db": db != nil, "Options.Audit": o.Audit != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
 	})
 	return &Service{
-		db: db, o: o, memory: sse.NewBudget(memoryBytesMax), queue: make(chan *Recorder, queueCallsMax), queued: make(chan struct{}, 1), most: accountBytesMax,
+		db: db, o: o, memory: sse.NewBudget(memoryBytesMax), queue: make(chan *Recorder, queueCallsMax),
+		queued: make(chan struct{}, 1), most: accountBytesMax,
 	}
 }
 

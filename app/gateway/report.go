@@ -11,6 +11,11 @@ import (
 	"umg/billing"
 )
 
+// Left is what is left of the limits of the model, or of the key.
+type Left struct {
+	Requests, Tokens ratelimit.Window
+}
+
 // Report tells how a call has ended, for the access log and for headers.
 type Report struct {
 	Model         string
@@ -32,8 +37,7 @@ type Report struct {
 	Cost            app.Amount
 	FirstByte       time.Duration
 	Duration        time.Duration
-	Requests        ratelimit.Window // Requests and Tokens are what is left of the model's limits, or of the key's.
-	Tokens          ratelimit.Window
+	Left            Left
 	Tries           []AttemptResult // Tries are the first attempts.
 	Fault           provider.Class  // Fault is the last failed attempt's, although another may have answered.
 	Upstream        time.Duration   // Upstream is the time spent on waiting for providers until the answer began.
@@ -65,7 +69,7 @@ func (p *pipeline) report(e *app.Error) *Report {
 	}
 	o.report.Tries = o.report.tries[:p.trace.count]
 	if p.slot != nil {
-		o.report.Requests, o.report.Tokens = p.slot.Requests(), p.slot.Tokens()
+		o.report.Left = Left{p.slot.Requests(), p.slot.Tokens()}
 	}
 	if p.model != nil {
 		o.report.Model = p.model.ID // The record names the model that answered, which may be a fallback.

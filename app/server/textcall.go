@@ -31,7 +31,8 @@ func (s *Server) serveText(t *api.TextCall, w http.ResponseWriter, r *http.Reque
 	t.BoundUnreadBody(l.Started.Add(bodyFirstByteMax))
 	x, _ := endings.Get().(*endedRequest)
 	*x = endedRequest{
-		RequestLog: l, request: r, header: w.Header(), status: cmp.Or(t.Status(), http.StatusOK), route: t.Route(), took: s.o.Now().Sub(l.Started),
+		RequestLog: l, request: r, header: w.Header(), status: cmp.Or(t.Status(), http.StatusOK), route: t.Route(),
+		took: s.o.Now().Sub(l.Started),
 	}
 	s.end(x)
 	*x = endedRequest{}

@@ -93,7 +93,7 @@ func TestAMarkOfALongStreamIsSmall(t *testing.T) {
 }
 
 // TestACutStreamIsChargedByItsLastMark kills a process with many streams. Each pays for the last mark that reached the
-// journal, with the hold that was extended meanwhile.
+// journal, with the hold that was extended in between.
 func TestACutStreamIsChargedByItsLastMark(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

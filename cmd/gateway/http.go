@@ -96,7 +96,8 @@ func (g *gatewayServer) newConsole() *console.Console {
 			Notifications: notification.New(db, now),
 		},
 		TextServices: console.TextServices{
-			Catalog: s.catalog, Gateway: s.text, Documents: modelDocuments(now, g.cfg.BaseURL), Health: s.health, Status: s.status, RecentCalls: s.recentCalls,
+			Catalog: s.catalog, Gateway: s.text, Documents: modelDocuments(now, g.cfg.BaseURL), Health: s.health,
+			Status: s.status, RecentCalls: s.recentCalls,
 			Content: s.content, Prompts: s.prompts,
 		},
 		JobServices:     console.JobServices{Videos: s.videos, Webhooks: s.webhooks, Assets: s.assets, Repeats: s.idempotency},

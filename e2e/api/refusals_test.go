@@ -59,7 +59,7 @@ func refusedCalls(paused string) []refusedCall {
 		{name: "415", method: post, path: chat, body: plain, headers: []string{"Content-Type", "text/plain"}, status: 415,
 			code: "unsupported_media_type"},
 		{name: "422", method: post, path: "/v1/responses", body: `{"model":"` + harness.CheapModel + `","input":"hello"}`,
-			headers: []string{"Idempotency-Key", "one"}, status: 422, code: "idempotency_key_reused", twice: true},
+			headers: []string{"Idempotency-Key", "one"}, status: 422, code: "idempotency_error", twice: true},
 		{name: "429", method: post, path: chat, body: plain, status: 429, code: "rate_limit_exceeded",
 			secret: keyWith("requests_per_minute = 1"), twice: true},
 		{name: "503", method: post, path: chat, body: harness.ChatRequest(paused, "hello"), status: 503, code: "model_temporarily_unavailable",

@@ -23,11 +23,14 @@ func date(year int, month time.Month, date int) *time.Time {
 
 var allStyles = []views.Style{"chat", "messages", "responses", "native"}
 
+// exampleLimits are limits of which some is used.
+var exampleLimits = views.Limits{
+	RequestsPerMinute: 60, RequestsPerDay: 5000, TokensPerMinute: 200_000, Concurrency: 16, AccountRequests: 300,
+	Left: &views.LimitsLeft{RequestsPerMinute: 57, RequestsPerDay: 4212, TokensPerMinute: 183_420, Concurrency: 14, AccountRequests: 289},
+}
+
 func exampleModels() []views.Model {
-	limits := views.Limits{
-		RequestsPerMinute: 60, RequestsPerDay: 5000, TokensPerMinute: 200_000, Concurrency: 16, AccountRequests: 300,
-		Left: &views.LimitsLeft{RequestsPerMinute: 57, RequestsPerDay: 4212, TokensPerMinute: 183_420, Concurrency: 14, AccountRequests: 289},
-	}
+	limits := exampleLimits
 	large := views.Model{
 		ID: "aurora/aurora-large", Name: "Aurora Large", Owner: "aurora", Kind: "text", State: views.ModelAvailable, Limits: limits,
 		Description:  "The generalist for hard work, with long context, images, tools and strict JSON.",

@@ -179,7 +179,7 @@ func PlainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 func (c *Console) chooseModel(p *page.Page, s *pane, model, style string) {
 	snapshot := c.o.Catalog.Snapshot().For(p.User.AccountID)
 	all := c.o.ViewModels(p)
-	s.view.Models = playable(snapshot, all)
+	s.listModels(snapshot, all)
 	sent := p.Request().Method == http.MethodPost
 	first := slices.IndexFunc(s.view.Models, func(v views.Model) bool { return v.Callable() || sent && v.ID == model })
 	if first < 0 {
@@ -213,17 +213,16 @@ func (c *Console) chooseModel(p *page.Page, s *pane, model, style string) {
 	s.setStyle(views.Style(style))
 }
 
-// playable are the models that the playground lists, with the styles that it supports: those that can be called, and paused ones.
-func playable(snapshot *catalog.Snapshot, all []views.Model) (list []views.Model) {
+// listModels lists the models that can be called, and paused ones, with the styles that the playground supports.
+func (s *pane) listModels(snapshot *catalog.Snapshot, all []views.Model) {
 	for _, v := range all {
 		m, known := snapshot.Model(v.ID)
 		if !known || !v.Callable() && v.State != views.ModelPaused || len(stylesOf(m)) == 0 {
 			continue
 		}
 		v.Styles = stylesOf(m)
-		list = append(list, v)
+		s.view.Models = append(s.view.Models, v)
 	}
-	return list
 }
 
 // stylesOf returns the styles of a model that the playground supports.
