@@ -105,16 +105,11 @@ func (b Balance) Rounded() string {
 
 // Exact is the balance with all its digits.
 func (b Balance) Exact() string {
-	main, fine := b.Digits()
-	return main + fine
-}
-
-// Digits are the amount as it is shown, and its digits beyond the cents, for which narrow screens have no room.
-func (b Balance) Digits() (main, fine string) {
 	if !b.Known {
-		return "–", ""
+		return "–"
 	}
-	return format.DollarParts(b.Available)
+	main, fine := format.DollarParts(b.Available)
+	return main + fine
 }
 
 // State is what a screen reader says of the chip beside the amount.

@@ -17,13 +17,15 @@ func walkObserve(w *walker) {
 		w.c.UsageRecord(w.T, id)
 	}
 	w.menu("Usage")
-	w.box("24 hours")
+	w.hand.chooses(w.labelled("Range"), "24 hours")
 	w.Must(w.Expect.Page(w.Page).ToHaveURL(regexp.MustCompile("range=24h")))
 	w.hand.chooses(w.labelled("by"), "Key")
 	w.shows(`[data-testid="usage-group"]`, "walks-observe")
+	w.at(".usage-more > summary")
 	w.box("Compare with the period before")
 	w.Must(w.Expect.Page(w.Page).ToHaveURL(regexp.MustCompile("compare")))
-	file := w.downloads(w.on(playwright.AriaRoleLink, "Export CSV"))
+	w.at("#usage-export > summary")
+	file := w.downloads(w.on(playwright.AriaRoleLink, "CSV"))
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "walks-observe") {
 		w.T.Errorf("the exported usage: %.300s %v", text, err)
 	}

@@ -35,7 +35,7 @@ func TestFaultReportsLeaveCallsTheirConnections(t *testing.T) {
 	var reports sync.WaitGroup
 	for range blockedReports {
 		// goroutine: the test owns it and waits for it; it ends with its request, which has a time limit.
-		reports.Go(func() { p.Visit(t, "/console/models/"+harness.CheapModel, nil) })
+		reports.Go(func() { p.Visit(t, "/console/models/"+harness.CheapModel+"?tab=performance", nil) })
 	}
 	waiting := func(pool string) (n int) {
 		if err := db.Get(&n, `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and application_name = $1`, pool); err != nil {
