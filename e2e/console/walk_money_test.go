@@ -31,7 +31,7 @@ func walkObserve(w *walker) {
 	}
 	w.menu("Requests")
 	w.count(`[data-testid="request"]`, 2)
-	w.hand.chooses(w.labelled("Result"), "All errors")
+	w.hand.chooses(w.Locator("#requests-outcome"), "All errors")
 	w.count(`[data-testid="request"]`, 0)
 	w.at(".filter-chip")
 	w.count(`[data-testid="request"]`, 2)
