@@ -55,7 +55,8 @@ type Options struct {
 	Documents *apidocs.Documents
 	Audit     *audit.Log          // nil: the route about the audit log is unknown
 	Content   *contentlog.Service // nil: nothing of what is asked and answered is kept
-	Refusals  *refusal.Log        // nil: refused requests are not recorded
+	// Refusals records refused requests. It is nil where they are not recorded.
+	Refusals *refusal.Log
 	// Idempotency and IDs are what creating videos and assets, and buying credit, once takes.
 	Idempotency *idempotency.Service
 	IDs         app.IDs
@@ -77,7 +78,8 @@ type API struct {
 
 	paths      map[string]bool   // the paths of all routes
 	operations map[string]string // the paths that aliases may stand for
-	textRoutes map[string]*Route // the routes of text calls, by path
+	// textRoutes are the routes of text calls by path.
+	textRoutes map[string]*Route
 
 	modelLists atomic.Pointer[[]*compressedBody]
 	statuses   atomic.Pointer[statusCache]
@@ -131,7 +133,8 @@ type call struct {
 	place     *admission.Place
 	admission *gateway.Admission // nil before it, and for open routes
 	bodyBytes int64              // bytes of the body that were read
-	bounded   bool               // the time of a body that is not read was bounded
+	// bounded means that the time of a body that is not read was bounded.
+	bounded bool
 
 	// What follows is memory of the parts of a call, which would else be allocated one by one.
 	held         admission.Place

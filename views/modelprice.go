@@ -61,9 +61,10 @@ var StylePaths = map[Style]string{
 type Limits struct {
 	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, JobsPerDay, JobsRunning int64
 
-	AccountRequests, AccountTokens int64       // per minute, on all models together
-	UsualConcurrency               int64       // the concurrency of a model without a limit of its own
-	Left                           *LimitsLeft // now; nil when it was not read
+	AccountRequests, AccountTokens int64 // per minute, on all models together
+	// UsualConcurrency is the concurrency of a model without a limit of its own.
+	UsualConcurrency int64
+	Left             *LimitsLeft // now; nil when it was not read
 }
 
 // LimitsLeft is what is left of limits now, as far as there are such limits.

@@ -24,14 +24,15 @@ type Shell struct {
 	Balance Balance
 	Frozen  *Freeze // nil for an account that is not frozen
 	Toasts  []ui.Toast
-	Still   bool         // times are not converted by scripts; for screenshots
-	Summary string       // summary of an open page for search engines; empty takes the default of its path
-	Mac     bool         // the reader's keyboard has a command key
-	KeysOff bool         // single-key shortcuts are off
-	Zone    string       // time zone that the reader chose; empty for that of the browser
-	Clock   string       // 12 for times with AM and PM; empty for 24 hours
-	Unread  int          // number of unread notices
-	Status  []StatusLine // degraded models
+	Still   bool   // times are not converted by scripts; for screenshots
+	Summary string // summary of an open page for search engines; empty takes the default of its path
+	Mac     bool   // the reader's keyboard has a command key
+	KeysOff bool   // single-key shortcuts are off
+	// Zone is the time zone that the reader chose. It is empty for that of the browser.
+	Zone   string
+	Clock  string       // 12 for times with AM and PM; empty for 24 hours
+	Unread int          // number of unread notices
+	Status []StatusLine // degraded models
 }
 
 // Viewer is the signed-in reader of the page.

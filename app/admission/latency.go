@@ -10,12 +10,15 @@ import (
 // critical ones. It rises faster the greater the scheduling delay is, and falls steadily, so that a process without delay admits all
 // calls again.
 const (
-	lookEvery      = 50 * time.Millisecond
-	climbMax       = 120 // thousandths a look, at several times the lateness that is allowed
-	climbPer       = 40  // thousandths a look and each time the allowed lateness above it
-	fall           = 40  // thousandths a look
-	patience       = 10  // looks in a row that must be late before the first call is refused: a shorter queue is a burst, which ends by itself
-	patienceAgain  = 2   // looks in a row that must be late while calls are refused already
+	lookEvery = 50 * time.Millisecond
+	climbMax  = 120 // thousandths a look, at several times the lateness that is allowed
+	climbPer  = 40  // thousandths a look and each time the allowed lateness above it
+	fall      = 40  // thousandths a look
+	// patience is how many looks in a row must be late before the first call is refused. A shorter queue is a burst, which ends by
+	// itself.
+	patience = 10
+	// patienceAgain is the same while calls are refused already.
+	patienceAgain  = 2
 	pressureMax    = int64(classes) * perMille
 	paidLetMin     = 50  // thousandths of paid calls that always pass, so that the service is never shut by its own lateness
 	criticalLetMin = 200 // thousandths of critical requests that always pass, so that people can see what is happening

@@ -30,7 +30,8 @@ type operatorFixture struct {
 	monitor *health.Monitor
 	own     operatorpages.SettlementStatus // the settlement state that the replica reports
 
-	refreshed int // how often refreshStats was called; each call is later by the clock
+	// refreshed counts the calls of refreshStats, each of which is later by the clock than the one before.
+	refreshed int
 }
 
 func withOperators(t *testing.T, change ...func(*console.Options)) *operatorFixture {

@@ -83,10 +83,11 @@ type exportedRequest struct {
 
 // exportedRefusal is what only refused requests have.
 type exportedRefusal struct {
-	Status   int    `json:"status"`
-	Field    string `json:"field"`
-	Message  string `json:"message"`
-	Refusals int64  `json:"refusals"` // how many refusals the row stands for
+	Status  int    `json:"status"`
+	Field   string `json:"field"`
+	Message string `json:"message"`
+	// Refusals is how many refusals the row stands for.
+	Refusals int64 `json:"refusals"`
 }
 
 func requestOut(r *usage.Request, keyNames map[string]string) exportedRequest {

@@ -40,9 +40,10 @@ type Log struct {
 	db *sqlx.DB
 	o  Options
 
-	mu       sync.Mutex
-	pending  []Record
-	unknown  []Record // records whose account is not known yet
+	mu      sync.Mutex
+	pending []Record
+	// unknown are records whose account is not known yet.
+	unknown  []Record
 	subjects map[subject]*minuteCount
 
 	written, dropped atomic.Int64

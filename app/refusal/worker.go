@@ -10,13 +10,15 @@ import (
 
 // How refusals are written and deleted.
 const (
-	writeEvery     = 250 * time.Millisecond
-	writeTimeMax   = 3 * time.Second
-	ownersTimeMax  = 2 * time.Second
-	writeRowsMax   = 1000 // rows of one statement
-	sweepEvery     = 10 * time.Minute
-	sweepTimeMax   = time.Minute
-	sweepRowsMax   = 5000 // rows of one statement
+	writeEvery    = 250 * time.Millisecond
+	writeTimeMax  = 3 * time.Second
+	ownersTimeMax = 2 * time.Second
+	// writeRowsMax bounds the rows of one statement that writes.
+	writeRowsMax = 1000
+	sweepEvery   = 10 * time.Minute
+	sweepTimeMax = time.Minute
+	// sweepRowsMax bounds the rows of one statement that deletes.
+	sweepRowsMax   = 5000
 	sweepRoundsMax = 200
 )
 

@@ -14,7 +14,8 @@ import (
 
 // lineFields takes the fields of the line of a request, in their order.
 type lineFields interface {
-	text(name, value string) // an empty text is left out
+	// text adds a text, and leaves out an empty one.
+	text(name, value string)
 	number(name string, n int64)
 	milliseconds(name string, d time.Duration)
 }

@@ -20,8 +20,9 @@ import (
 
 // Limits of pictures.
 const (
-	pictureBytesMax  = 16 << 20
-	latePicturesMax  = 2 * time.Minute // for all pictures of a video that has ended
+	pictureBytesMax = 16 << 20
+	// latePicturesMax bounds the time for all pictures of a video that has ended.
+	latePicturesMax  = 2 * time.Minute
 	latePictureTries = 3
 )
 

@@ -15,8 +15,10 @@ const (
 	idPrefix   = "video"
 	idBytesMax = 64
 
-	pictureWaitMax   = 20 * time.Second // for a caller who asks for a picture that is being made
-	pictureReadEvery = time.Second      // in that time, when no change is heard
+	// pictureWaitMax is how long a caller waits who asks for a picture that is being made.
+	pictureWaitMax = 20 * time.Second
+	// pictureReadEvery is how often the job is read in that time when no change is heard.
+	pictureReadEvery = time.Second
 )
 
 // Get is a job of an account. What is foreign, deleted, unknown or no id at all is the same error.

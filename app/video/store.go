@@ -219,12 +219,16 @@ func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now tim
 
 // claim says what a worker wants to work on.
 type claim struct {
-	due   time.Time // everything that was due then
-	now   time.Time
-	until time.Time // when the claim ends by itself
+	// due is the time until which jobs must be due.
+	due time.Time
+	now time.Time
+	// until is when the claim ends without a renewal.
+	until time.Time
 	kind  kind
-	busy  []string // providers that get no more calls for now
-	away  []string // providers that cannot be called from here
+	// busy are providers that get no more calls for now.
+	busy []string
+	// away are providers that cannot be called from here.
+	away  []string
 	limit int
 }
 

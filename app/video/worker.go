@@ -27,15 +27,18 @@ const (
 	looksByProvider = 16 // polls of one provider at once, so that a provider that hangs does not stop the others
 	copiesMax       = 8  // copies at once
 	copiesByOne     = 6
-	picturesAtOnce  = 2           // jobs at once whose pictures are made after their end, as many as programs may run
-	claimMax        = time.Minute // After this time any worker may claim the job again.
-	renewEvery      = 20 * time.Second
-	gatherMax       = 50 * time.Millisecond // results wait so long to be written together
-	idleMax         = time.Second           // between two looks for what is due, while something is due or runs
-	sleepMax        = 5 * time.Second       // between two looks otherwise, when nothing is heard; new work is announced
-	claimsMax       = 2000                  // in one pass
-	queueMax        = 4 * looksMax          // claimed jobs that wait for a crowded provider
-	failurePause    = time.Second           // after the store did not answer
+	// picturesAtOnce is how many jobs have their pictures made after their end at once. Not more programs may run.
+	picturesAtOnce = 2
+	claimMax       = time.Minute // After this time any worker may claim the job again.
+	renewEvery     = 20 * time.Second
+	gatherMax      = 50 * time.Millisecond // results wait so long to be written together
+	// idleMax is the time between two looks for what is due, while something is due or runs.
+	idleMax = time.Second
+	// sleepMax is the time between two looks otherwise, since new work is announced.
+	sleepMax        = 5 * time.Second
+	claimsMax       = 2000         // in one pass
+	queueMax        = 4 * looksMax // claimed jobs that wait for a crowded provider
+	failurePause    = time.Second  // after the store did not answer
 	flushMax        = 2500 * time.Millisecond
 	gaugeEvery      = 15 * time.Second
 	failureCodesMax = 64 // counted apart; more are counted together
@@ -152,9 +155,10 @@ type dispatcher struct {
 	queue    []*jobRow      // claimed, while their provider has as many calls as one may have
 	finished []postponed    // to be written down
 	full     bool           // the last claim got all it asked for
-	pause    time.Duration  // until the next look for what is due, when nothing is heard
-	done     int
-	err      error
+	// pause is the time until the next look for what is due when nothing is heard.
+	pause time.Duration
+	done  int
+	err   error
 }
 
 type result struct {

@@ -20,8 +20,10 @@ type refusedCall struct {
 	headers      []string
 	status       int
 	code, param  string
-	secret       func(*testing.T, harness.Customer, *harness.ConsoleClient) string // nil: the customer's key
-	twice        bool                                                              // the second request is the one that is refused
+	// secret returns the key of the request. Without it the customer's key is used.
+	secret func(*testing.T, harness.Customer, *harness.ConsoleClient) string
+	// twice means that the second request is the one that is refused.
+	twice bool
 }
 
 // keyWith is a fresh key of the customer, changed in the store before its first use.

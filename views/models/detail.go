@@ -10,16 +10,19 @@ import (
 // Detail is the page of one model.
 type Detail struct {
 	views.Shell
-	Model     views.Model
-	HasAPI    bool         // the model has contracts, which the part about the API shows
-	Contracts []Contract   // contracts of the styles in which the model answers
-	KeyHint   string       // masked form of one of the reader's keys, empty without one
-	Language  string       // language of the first sample, from the cookie umg_language
-	Style     string       // style of the first sample, from the cookie umg_style
-	Factor    int          // multiplier of the account's default limits
-	Tab       string       // the part of the page that is shown, one of the Tab constants
-	Days      []Day        // the last 90 days, in order of time
-	Providers Performance  // how the model does at each of its providers
+	Model views.Model
+	// HasAPI means that the model has contracts, which the part about the API shows.
+	HasAPI    bool
+	Contracts []Contract // contracts of the styles in which the model answers
+	KeyHint   string     // masked form of one of the reader's keys, empty without one
+	Language  string     // language of the first sample, from the cookie umg_language
+	Style     string     // style of the first sample, from the cookie umg_style
+	Factor    int        // multiplier of the account's default limits
+	// Tab is the part of the page that is shown, one of the Tab constants.
+	Tab  string
+	Days []Day // the last 90 days, in order of time
+	// Providers says how each provider of the model does.
+	Providers Performance
 	Past      []PastPrices // newest first
 	Next      *PastPrices  // announced prices; nil without any
 	Changes   []Change     // newest first

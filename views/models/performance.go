@@ -26,21 +26,27 @@ const uptimeCallsMin = 20
 
 // Performance is how a model does at each of its providers, over all accounts.
 type Performance struct {
-	Week   bool           // the span is seven days in steps of six hours, else a day in hours
-	Start  time.Time      // the beginning of the first step
-	Totals []ProviderStep // the whole span, one for each provider
-	Steps  []ProviderStep // in order of time and then of provider
+	// Week means that the span is seven days in steps of six hours. Otherwise it is a day in hours.
+	Week bool
+	// Start is the beginning of the first step.
+	Start time.Time
+	// Totals are the whole span, one for each provider.
+	Totals []ProviderStep
+	// Steps are in order of time and then of provider.
+	Steps []ProviderStep
 }
 
 // ProviderStep is how a model does at one provider for a time. What is not known is zero.
 type ProviderStep struct {
-	Start                      time.Time
-	Provider                   string
-	Answered, Failed           int64
-	Attempts                   int64 // failed attempts of calls that another provider went on with
+	Start            time.Time
+	Provider         string
+	Answered, Failed int64
+	// Attempts counts failed attempts of calls that another provider went on with.
+	Attempts                   int64
 	FirstByteP50, FirstByteP95 time.Duration
 	DurationP50, DurationP95   time.Duration
-	Speed                      int64 // thousandths of tokens per second
+	// Speed is in thousandths of tokens per second.
+	Speed int64
 }
 
 // PerformanceSpan is how far back a span reaches, and its step.

@@ -36,7 +36,8 @@ type Detail struct {
 	Older     string
 	Content   CallContent
 	ErrorDocs string // address of the documentation of the error code
-	Message   string // error message that the client was sent; empty when it is not known
+	// Message is the error message that the client was sent. It is empty when it is not known.
+	Message string
 }
 
 // near is the page of a neighbour, in the same list.

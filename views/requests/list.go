@@ -35,8 +35,10 @@ type LoggedRequest struct {
 	Provider, Upstream string
 	Finish, Reason     string
 	EndUser            string
-	Tag                string   // tag of the request's key
-	Refusal            *Refusal // nil for a call that has a usage record
+	// Tag is the tag of the request's key.
+	Tag string
+	// Refusal is nil for a call that has a usage record.
+	Refusal *Refusal
 }
 
 func (l Log) shown() string {

@@ -69,8 +69,10 @@ type callColumn struct {
 	badY, badHeight  string
 	tick             string
 	unknown          bool
-	full, values     string // the time of the bar, and its answered requests and errors for the tooltip
-	from, to         string // bounds of the bar as in the address of the list
+	// full is the time of the bar, and values are its answered requests and errors for the tooltip.
+	full, values string
+	// from and to are the bounds of the bar as in the address of the list.
+	from, to         string
 	requests, errors int64
 }
 

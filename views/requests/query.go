@@ -47,7 +47,8 @@ const (
 
 	rangeToday     = "today"
 	rangeYesterday = "yesterday"
-	rowsDense      = 1000 // from this many rows on, each row is one line high
+	// rowsDense is the number of rows from which on each row is one line high.
+	rowsDense = 1000
 )
 
 // The answers to yes-or-no filters.
@@ -57,7 +58,8 @@ const (
 	SourceAPI        = "api"
 	SourcePlayground = "playground"
 	OutcomeErrors    = "not_succeeded" // every outcome but success and a disconnected client
-	OutcomeRefused   = "refused"       // refused before any provider was called
+	// OutcomeRefused stands for requests that were refused before any provider was called.
+	OutcomeRefused = "refused"
 )
 
 var (

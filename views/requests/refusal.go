@@ -13,22 +13,28 @@ import (
 
 // Refusal is what a request that was refused before any provider was called has in addition to other requests.
 type Refusal struct {
-	Status        int
-	Param         string // path of the field that was wrong; may be empty
-	Message       string // empty when it is not stored
+	Status int
+	// Param is the path of the field that was wrong. It may be empty.
+	Param string
+	// Message is empty when it is not stored.
+	Message       string
 	Method, Route string // Route is empty for a path that no route has.
-	Represents    int64  // how many refusals the row stands for
+	// Represents is how many refusals the row stands for.
+	Represents int64
 }
 
 // RefusalDetail is the page of a refused request.
 type RefusalDetail struct {
 	views.Shell
-	Request      LoggedRequest
-	Model        string // public id, empty when the request named no model of the catalog
-	Means, Do    string // the documentation of the error code, empty for a code that it does not have
-	Docs         string // address of that documentation
-	Fix          ui.LinkProps
-	Query        Query // query of the list that the reader came from
+	Request LoggedRequest
+	Model   string // public id, empty when the request named no model of the catalog
+	// Means and Do are the documentation of the error code. They are empty for a code that it does not have.
+	Means, Do string
+	// Docs is the address of that documentation.
+	Docs string
+	Fix  ui.LinkProps
+	// Query is that of the list that the reader came from.
+	Query        Query
 	Newer, Older string
 }
 

@@ -83,13 +83,16 @@ type UsageLine struct {
 	Start            time.Time
 	ID, Name         string // name of the group; ID is its filter value
 	Requests, Errors int64
-	Limited          int64 // answers of providers with 429
-	Refused, Own429  int64 // requests refused before any provider, and those of them with 429; they are not among Requests
-	Input, Cached    int64 // Input includes cached tokens
-	Output, Images   int64
-	Milliseconds     int64        // milliseconds of video
-	Counts           meter.Counts // counts of all meters, for files
-	Cost, Overrun    app.Amount
+	// Limited counts answers of providers with status 429.
+	Limited int64
+	// Refused counts requests that were refused before any provider was called, and Own429 those of them with status 429. Requests has
+	// neither.
+	Refused, Own429 int64
+	Input, Cached   int64 // Input includes cached tokens
+	Output, Images  int64
+	Milliseconds    int64        // milliseconds of video
+	Counts          meter.Counts // counts of all meters, for files
+	Cost, Overrun   app.Amount
 }
 
 // Plus is the sum of two lines, by the name of the first.

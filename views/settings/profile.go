@@ -25,7 +25,8 @@ type Profile struct {
 	VideoAsk      string // dollars above which videos need a confirmation
 	VideoAskError string
 
-	TimeZone  string // empty for the browser's
+	// TimeZone is empty for the zone of the browser.
+	TimeZone  string
 	TimeClock string // 12, or empty for 24 hours
 	ZoneError string
 

@@ -11,7 +11,8 @@ import (
 
 const (
 	compressBytesMin = 1 << 10 // A smaller page fits into one packet as it is.
-	compressLevel    = 5       // the level of gzip with most of its gain at a third of the time of the best
+	// compressLevel is the level of gzip with most of its gain at a third of the time of the best.
+	compressLevel = 5
 )
 
 // secretMark is an attribute of elements that hold a secret which is shown once, such as a new API key. Pages with it are sent

@@ -60,7 +60,8 @@ type toolCallEvent struct {
 
 // balanceEvent is the new balance for the top of the page.
 type balanceEvent struct {
-	Rounded string `json:"rounded"` // whole cents
+	// Rounded has whole cents.
+	Rounded string `json:"rounded"`
 	Exact   string `json:"exact"`
 	State   string `json:"state"`
 	Tone    string `json:"tone"`
