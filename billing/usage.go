@@ -76,8 +76,8 @@ func (r *UsageRecord) HasFlag(word string) bool {
 	return slices.Contains(strings.Fields(r.Flags), word)
 }
 
-// addFlag puts a word before the other flags unless they have it.
-func (r *UsageRecord) addFlag(word string) {
+// AddFlag puts a word before the other flags unless they have it.
+func (r *UsageRecord) AddFlag(word string) {
 	if !r.HasFlag(word) {
 		r.Flags = strings.TrimSpace(word + " " + r.Flags)
 	}
@@ -154,7 +154,7 @@ func (s Settlement) AppendEncoded(b []byte, h Hold, replicaID string, now time.T
 	start = start.UTC().Truncate(time.Microsecond)
 	if h.Uncharged {
 		h.Amount, s.Cost = 0, 0
-		s.Record.addFlag(FlagUncharged)
+		s.Record.AddFlag(FlagUncharged)
 	}
 	held := max(h.Amount, 0)
 	paid := min(max(s.Cost, 0), held)

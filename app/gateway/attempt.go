@@ -406,11 +406,11 @@ func (a *attempt) end(fault *provider.Fault) bool {
 		return false
 	}
 	a.active = false
-	if counted := fault; counted != nil && a.call.requestedFault(a.route) {
-		a.health.End(abandonedFault(), a.firstByte)
-	} else {
-		a.health.End(counted, a.firstByte)
+	counted := fault
+	if fault != nil && a.call.requestedFault(a.route) {
+		counted = abandonedFault()
 	}
+	a.health.End(counted, a.firstByte)
 	t := &a.trace
 	if fault != nil && fault.Class != provider.ClassEnded {
 		t.failure = fault

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"strings"
 	"time"
 
 	"umg/app/dialect"
@@ -9,8 +8,8 @@ import (
 )
 
 // A checkpoint follows after each checkpointTokensMax delivered tokens or each checkpointInterval. If the process dies, the call is
-// charged by its last checkpoint. The relay delivers frames as they come, and at most about batchTokensMax tokens of those that come at
-// once, so the difference between the delivered tokens and the checkpoint is less than the sum of the two numbers.
+// charged by its last checkpoint. The relay delivers at most checkpointTokensMax tokens at once, so the difference between the
+// delivered tokens and the checkpoint is at most twice that number.
 const (
 	checkpointTokensMax = 32
 	checkpointInterval  = 500 * time.Millisecond
@@ -57,7 +56,7 @@ func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.Usag
 		}
 	}
 	if p.attempt != nil && p.requestedFault(p.attempt.route) {
-		u.Flags = strings.TrimSpace(u.Flags + " " + billing.FlagRequestedFault)
+		u.AddFlag(billing.FlagRequestedFault)
 	}
 	if ended != nil {
 		u.ErrorCode = errorOf(ended).Code

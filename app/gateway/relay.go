@@ -9,18 +9,9 @@ import (
 	"umg/app/provider"
 )
 
-// Bounds of what is passed at once.
-const (
-	// batchTokensMax bounds the tokens that are delivered between two checkpoints.
-	batchTokensMax = 32
-	// runTokensMax bounds the tokens of frames that are passed without a look at the hold. It is less than the part of a slice at whose
-	// end the next slice is asked for.
-	runTokensMax = 32
-)
-
 // relay delivers the answer to the client while it arrives, except for its end. It delivers all frames of the buffer in one write, but
-// hardly more than batchTokensMax tokens or batchBytesMax bytes. An error of reading is a fault of the upstream, and an error of writing
-// is a fault of the client.
+// hardly more than checkpointTokensMax tokens or batchBytesMax bytes. An error of reading is a fault of the upstream, and an error of
+// writing is a fault of the client.
 func (p *pipeline) relay(ctx context.Context) error {
 	if p.attempt.body != nil {
 		return nil
@@ -33,7 +24,7 @@ func (p *pipeline) relay(ctx context.Context) error {
 		p.response.truncated = p.funding.outOfCredit || !a.complete && p.funding.estimate.endless(a.stats.ContentBytes)
 		over := a.complete || p.response.truncated
 		if n := a.pendingBytes(); n >= batchBytesMax || n > 0 && (over || !a.frames.Buffered() ||
-			p.funding.outputFunded(&a.stats)-p.response.deliveredTokens >= batchTokensMax) {
+			p.funding.outputFunded(&a.stats)-p.response.deliveredTokens >= checkpointTokensMax) {
 			if err := p.deliver(a); err != nil {
 				return p.leave(a, err)
 			}
@@ -59,7 +50,10 @@ func (p *pipeline) relay(ctx context.Context) error {
 // more than a run.
 func (p *pipeline) run(a *attempt) bool {
 	runner, ok := a.stream.(dialect.Runner)
-	if !ok || !a.frames.Buffered() || p.funding.sliceTokens > 0 && p.funding.outputUsed(&a.stats)+runTokensMax > p.funding.fundedTokens {
+	if !ok || !a.frames.Buffered() {
+		return false
+	}
+	if f := &p.funding; f.sliceTokens > 0 && f.outputUsed(&a.stats)+checkpointTokensMax > f.fundedTokens {
 		return false
 	}
 	if a.pending == nil {
@@ -67,7 +61,7 @@ func (p *pipeline) run(a *attempt) bool {
 	}
 	before := len(*a.pending)
 	*a.pending = runner.Run(*a.pending, a.frames, dialect.RunLimit{
-		Frames: runTokensMax, ContentBytes: runTokensMax * bytesPerToken, Bytes: batchBytesMax,
+		Frames: checkpointTokensMax, ContentBytes: checkpointTokensMax * bytesPerToken, Bytes: batchBytesMax,
 	})
 	if len(*a.pending) == before {
 		return false

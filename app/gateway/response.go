@@ -30,11 +30,8 @@ type response struct {
 	checkpointAt     time.Time
 }
 
-// header returns the response headers about the lifecycle of the model, about the limits, and against buffering of streams.
+// header returns the response headers about the lifecycle of the model and about the limits.
 func (p *pipeline) header(h http.Header, values *limitValues) http.Header {
-	if p.head.Stream {
-		h["Cache-Control"], h["X-Accel-Buffering"] = noTransform, notBuffered
-	}
 	for _, one := range p.model.LifecycleHeaders() {
 		h[one.Name] = []string{one.Value}
 	}
@@ -44,12 +41,6 @@ func (p *pipeline) header(h http.Header, values *limitValues) http.Header {
 
 // newHeader is header in memory of its own.
 func (p *pipeline) newHeader() http.Header { return p.header(make(http.Header, 8), &limitValues{}) }
-
-// Values of headers that many responses share. They have no room for a second value, so that to add one makes a copy.
-var (
-	noTransform = []string{"no-cache, no-transform"}
-	notBuffered = []string{"no"}
-)
 
 // SetLimitHeaders sets the x-ratelimit headers of those windows that have a limit.
 func SetLimitHeaders(h http.Header, requests, tokens ratelimit.Window) {

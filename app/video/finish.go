@@ -69,7 +69,7 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
 		if p, isKnown := s.o.Snapshot().Provider(row.Provider); isKnown {
 			record.Credential = p.CredentialID(0) // Calls about videos use the first credential alone.
 			if s.o.IsSimulated != nil && s.o.IsSimulated(p) && strings.HasPrefix(row.Prompt, faultDirective) {
-				record.Flags = billing.FlagRequestedFault
+				record.AddFlag(billing.FlagRequestedFault)
 			}
 		}
 		record.Usage[meter.Seconds] = int64(e.seconds) * millisecondsPerSecond

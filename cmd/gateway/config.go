@@ -174,9 +174,13 @@ type demoSettings struct {
 	simulatorURL string
 }
 
-// isSimulated reports whether a provider is one of the demo's simulated ones. Their faults on request do not count against models.
-func (d *demoSettings) isSimulated(p *catalog.Provider) bool {
-	return d.simulatorURL != "" && strings.HasPrefix(p.BaseURL, d.simulatorURL+"/")
+// isSimulated returns a function that reports whether a provider is one of the demo's simulated ones, whose faults on request do not count
+// against models. It returns nil outside demos, where no request is searched for such faults.
+func (d *demoSettings) isSimulated() func(*catalog.Provider) bool {
+	if d.simulatorURL == "" {
+		return nil
+	}
+	return func(p *catalog.Provider) bool { return strings.HasPrefix(p.BaseURL, d.simulatorURL+"/") }
 }
 
 // variablesElsewhere are environment names that no field reads: the bench and browser tests use them, and the operator names

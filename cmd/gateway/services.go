@@ -113,7 +113,7 @@ func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.Secret
 		Providers: s.providers, Health: s.health,
 		Now: time.Now, Random: mathrand.IntN, Egress: s.egress, KeepAlive: g.cfg.KeepAlive, Tracer: s.traces.tracer(),
 		Credit: g.billing.leases.CheckCredit, Rates: g.cfg.rates(), Log: g.log,
-		EndUserKey: seal.Derive(g.stores.key, "umg end users"), IsSimulated: g.cfg.demo.isSimulated,
+		EndUserKey: seal.Derive(g.stores.key, "umg end users"), IsSimulated: g.cfg.demo.isSimulated(),
 	})
 	s.status = modelstatus.New(modelstatus.Options{
 		Now: g.stores.clock.Now, Health: s.health, Stats: g.billing.reports.RecentModels, StatsAge: statusStatsAge, Log: g.log,
@@ -258,7 +258,7 @@ func (g *gatewayServer) openJobs() (err error) {
 		Ledger: g.billing.ledger, Snapshot: s.catalog.Snapshot, Limits: s.limits, Health: s.health,
 		Upstreams: videoapi.New(s.providers, s.files), Store: g.stores.blobs, Thumbnailer: thumbnails, Events: s.webhooks, Egress: s.egress,
 		Assets: s.assets, Now: now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: g.log,
-		IsSimulated: g.cfg.demo.isSimulated,
+		IsSimulated: g.cfg.demo.isSimulated(),
 		Tracer:      s.traces.tracer(), BaseURL: g.cfg.BaseURL, Retention: g.cfg.VideoRetention, Waits: g.cfg.demo.videoWaits,
 	})
 	s.prices = notification.NewPriceChanges(db, notification.PriceOptions{
