@@ -282,12 +282,8 @@ func (c *Console) statusOf(p *page.Page) (lines []views.StatusLine) {
 	if c.o.Health == nil || !p.User.Role.Rights().Has(app.ReadModels) {
 		return nil
 	}
-	board := c.board(p)
-	for _, m := range c.catalogFor(p).Models() {
-		state := board.Of(m.ID).State
-		if len(lines) < strandedMax && (state == modelstatus.Paused || state == modelstatus.Failing) {
-			lines = append(lines, views.StatusLine{Model: m.ID, Name: m.Name, Paused: state == modelstatus.Paused})
-		}
+	for _, one := range c.o.Status.Troubled(p.Request().Context(), c.catalogFor(p), strandedMax) {
+		lines = append(lines, views.StatusLine{Model: one.Model.ID, Name: one.Model.Name, Paused: one.State == modelstatus.Paused})
 	}
 	return lines
 }

@@ -46,7 +46,7 @@ func viewLoggedRequests(found []usage.Request, keyNames map[string]string) []vie
 // refusal shows the page of a refused request.
 func (c *Console) refusal(p *page.Page, r *usage.Request, keys logKeys) error {
 	d := requestpages.RefusalDetail{
-		Shell: c.Shell(p), Request: viewLogged(r, keys.names), Docs: docs.ErrorPath(r.ErrorCode), Query: requestpages.ParseQuery(p.QueryParams()),
+		Shell: c.Shell(p), Request: viewLogged(r, keys.names), Docs: docs.ErrorPath(r.ErrorCode), Query: logQuery(p),
 	}
 	if _, known := c.catalogFor(p).Model(r.Model); known {
 		d.Model = r.Model

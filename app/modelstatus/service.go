@@ -63,6 +63,27 @@ func (s *Service) Board(ctx context.Context, snapshot *catalog.Snapshot) Board {
 	return b
 }
 
+// Troubled is a model that is paused or failing.
+type Troubled struct {
+	Model *catalog.Model
+	State State
+}
+
+// Troubled returns the models of a snapshot that are paused or failing, in its order and not more than most. It judges them as Board does,
+// but looks for no models to use instead, because every page asks for it.
+func (s *Service) Troubled(ctx context.Context, snapshot *catalog.Snapshot, most int) (list []Troubled) {
+	stats, now := s.recent(ctx), s.o.Now()
+	for _, m := range snapshot.Models() {
+		if len(list) == most {
+			break
+		}
+		if state := s.judge(m, stats[m.ID], now).State; state == Paused || state == Failing {
+			list = append(list, Troubled{m, state})
+		}
+	}
+	return list
+}
+
 // recent returns the statistics of the last 24 hours by model.
 func (s *Service) recent(ctx context.Context) map[string]usage.ModelStats {
 	if s.o.Stats == nil {

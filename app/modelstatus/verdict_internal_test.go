@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,24 @@ func TestOneVerdictOfCatalogPausesRoutesAndCalls(t *testing.T) {
 	}
 	eject(t, monitor, s, "a/main")
 	judge("a/main", Failing, "a/like")
+
+	// The short list of every page agrees with the board.
+	var want, got []string
+	board := service.Board(t.Context(), s)
+	for _, m := range s.Models() {
+		if state := board.Of(m.ID).State; state == Paused || state == Failing {
+			want = append(want, m.ID+" "+string(state))
+		}
+	}
+	for _, one := range service.Troubled(t.Context(), s, 10) {
+		got = append(got, one.Model.ID+" "+string(one.State))
+	}
+	if len(want) < 3 || !slices.Equal(got, want) {
+		t.Errorf("troubled models are %v, want %v", got, want)
+	}
+	if first := service.Troubled(t.Context(), s, 1); len(first) != 1 {
+		t.Errorf("%d models, want 1", len(first))
+	}
 }
 
 // eject fails attempts on all routes of a model until each is ejected.
