@@ -60,7 +60,7 @@ func (s *Service) makePictures(ctx context.Context, r *jobRow) (*postponed, erro
 	case ctx.Err() != nil:
 		return s.released(r), nil //nolint:nilerr // to be stopped is no failure
 	case l.isLost():
-		return nil, nil
+		return nil, s.deleteOrphans(ctx, r)
 	case (err != nil || late) && r.Tries+1 < latePictureTries:
 		if err != nil {
 			s.o.Log.Warn("making late video pictures failed", "video_id", r.ID, "error", err)
@@ -68,7 +68,23 @@ func (s *Service) makePictures(ctx context.Context, r *jobRow) (*postponed, erro
 		return &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil
 	}
 	made, _ := json.Marshal(files) //nolint:errchkjson // strings and numbers
-	return nil, setPictures(ctx, s.db, r, string(made))
+	if set, err := setPictures(ctx, s.db, r, string(made)); set || err != nil {
+		return nil, err
+	}
+	// The job was deleted in between, and whoever claims it next purges it, unless the claim of this worker had run out before.
+	if err := s.deleteOrphans(ctx, r); err != nil {
+		return nil, err
+	}
+	return s.released(r), nil
+}
+
+// deleteOrphans deletes the pictures of a job that were stored after it had been purged.
+func (s *Service) deleteOrphans(ctx context.Context, r *jobRow) error {
+	now, found, err := oneRow(ctx, s.db, "video: read", `select `+columns+` from video_jobs where id = $1`, r.ID)
+	if err == nil && (!found || now.PurgedAt != nil) {
+		s.deleteFiles(ctx, r)
+	}
+	return err
 }
 
 // latePictures makes the pictures of the film that is in storage.

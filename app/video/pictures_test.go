@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,12 +16,19 @@ import (
 	"umg/app/webhook"
 )
 
-// slowProgram is a program for pictures that hangs for as long as a file exists, and is ffmpeg without it. It returns both paths.
+// slowProgram is a program for pictures that hangs for as long as a file exists, and is ffmpeg without it. It returns both paths. When
+// there is a named pipe "began" beside it, the program says there that it runs, and goes on when it can read from the pipe "proceed".
 func slowProgram(t *testing.T) (program, hangs string) {
 	t.Helper()
 	dir := t.TempDir()
 	program, hangs = filepath.Join(dir, "program"), filepath.Join(dir, "hangs")
-	script := fmt.Sprintf("#!/bin/sh\nPATH=%q\n[ -e %s ] && exec sleep 600\nexec ffmpeg \"$@\"\n", os.Getenv("PATH"), hangs)
+	script := fmt.Sprintf(`#!/bin/sh
+PATH=%q
+cd %s
+[ -e hangs ] && exec sleep 600
+[ -p began ] && { echo >began; cat proceed >/dev/null; rm began; }
+exec ffmpeg "$@"
+`, os.Getenv("PATH"), dir)
 	for name, text := range map[string]string{program: script, hangs: ""} {
 		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
@@ -136,5 +144,56 @@ func TestADeleteEndsTheWaitForPictures(t *testing.T) {
 	b.works()
 	if r := b.row(id); r.PurgedAt == nil || b.blob(id, Movie) != nil {
 		t.Errorf("the content of a deleted video is kept: %+v", r)
+	}
+}
+
+func TestADeleteWhileAPictureIsMadeLeavesNoFile(t *testing.T) {
+	t.Parallel()
+	for name, claimRunsOut := range map[string]bool{"claim holds": false, "claim runs out": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testDeleteWhileAPictureIsMade(t, claimRunsOut)
+		})
+	}
+}
+
+func testDeleteWhileAPictureIsMade(t *testing.T, claimRunsOut bool) {
+	program, hangs := slowProgram(t)
+	b := setup(t, func(o *Options) {
+		o.Thumbnailer = media.New(program)
+		o.Waits.PicturesMax = 100 * time.Millisecond
+	})
+	id := b.sent("test/film", simulate("no-stills", "deleted while its stills are made"))
+	b.worksIn(looks)
+	b.worksIn(copies)
+	b.must(os.Remove(hangs))
+	began, proceed := filepath.Join(filepath.Dir(program), "began"), filepath.Join(filepath.Dir(program), "proceed")
+	b.must(syscall.Mkfifo(began, 0o600))
+	b.must(syscall.Mkfifo(proceed, 0o600))
+	made := make(chan struct{})
+	go func() {
+		defer close(made)
+		b.worksIn(pictures)
+	}()
+	_, err := os.ReadFile(began)
+	b.must(err)
+	if claimRunsOut {
+		_, err = b.db.ExecContext(t.Context(), `update video_jobs set claimed_until = $2 where id = $1`, id, b.clock.Now().Add(-time.Second))
+		b.must(err)
+	}
+	b.must(b.service.Delete(t.Context(), b.account, id))
+	if b.blob(id, Movie) != nil {
+		t.Error("the film of a deleted video is kept until its pictures are made")
+	}
+	b.must(os.WriteFile(proceed, nil, 0o600))
+	<-made
+	b.works()
+	if r := b.row(id); r.PurgedAt == nil {
+		t.Errorf("the content of a deleted video is not purged: %+v", r)
+	}
+	for _, v := range Variants() {
+		if b.blob(id, v) != nil {
+			t.Errorf("the %s of a deleted video is kept", v)
+		}
 	}
 }

@@ -328,13 +328,18 @@ func setPurged(ctx context.Context, q postgres.Queryer, id string, now time.Time
 	return postgres.StoreError("video: set purged", err)
 }
 
-// setPictures keeps the pictures that were made of a completed job, which rests then until its content expires.
-func setPictures(ctx context.Context, q postgres.Queryer, r *jobRow, made string) error {
-	_, err := q.ExecContext(ctx, `
+// setPictures keeps the pictures that were made of a completed job, which rests then until its content expires. It sets nothing when
+// the job was deleted or claimed by another worker in between.
+func setPictures(ctx context.Context, q postgres.Queryer, r *jobRow, made string) (set bool, err error) {
+	result, err := q.ExecContext(ctx, `
 		update video_jobs set content = content || $2::jsonb, upstream = $3, due_at = expires_at, claimed_until = null, tries = 0
 		where id = $1 and state = 'completed' and deleted_at is null and claimed_until = $4`,
 		r.ID, made, upstreamState{Files: r.heard().Files}.encode(), r.ClaimedUntil)
-	return postgres.StoreError("video: set pictures", err)
+	if err != nil {
+		return false, postgres.StoreError("video: set pictures", err)
+	}
+	rows, err := result.RowsAffected()
+	return rows > 0, postgres.StoreError("video: set pictures", err)
 }
 
 // setRest makes an ended job due when its content expires, and never when it has none.
