@@ -71,7 +71,7 @@ func (s *Service) makePictures(ctx context.Context, r *jobRow) (*postponed, erro
 	if set, err := setPictures(ctx, s.db, r, string(made)); set || err != nil {
 		return nil, err
 	}
-	// The job was deleted in between, and whoever claims it next purges it, unless the claim of this worker had run out before.
+	// The job was deleted in between, and the worker that claims it next purges it, unless the claim of this worker had run out before.
 	if err := s.deleteOrphans(ctx, r); err != nil {
 		return nil, err
 	}

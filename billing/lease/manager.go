@@ -150,12 +150,8 @@ func (m *Manager) acquire(ctx context.Context, g *holdRequest) error {
 			return g.checkCaller(ctx)
 		case refused:
 			return n.err
-		case awaitsTake:
-			select {
-			case <-n.pending.done:
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
+		case awaitsCredit:
+			err = waitForChange(ctx, n.changed, n.pause)
 		case needsPause:
 			err = m.pause(ctx, n.pause)
 		}
@@ -257,6 +253,19 @@ func (m *Manager) raise(id string, extra call) bool {
 		m.releaseHold(extra)
 	}
 	return runs
+}
+
+// waitForChange returns when changed is closed or after waitMax. It fails only when ctx ends.
+func waitForChange(ctx context.Context, changed <-chan struct{}, waitMax time.Duration) error {
+	timer := time.NewTimer(waitMax)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // sleep is a pause that ends with ctx.
