@@ -53,7 +53,7 @@ func (b *bench) leaving(call gateway.Call, signal <-chan struct{}) (*gateway.Rep
 func TestALeaverPaysWhatAProviderHadTaken(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+	eachStyleBothForms(t, 3, all, func(b *bench, client, upstream llm.Style, stream bool) {
 		a := asked{prompt: "count to 40 and then tell me how many of these numbers are even", stream: stream, bound: 3000}
 		_, used := b.honest(client, upstream, on(upstream), a)
 		kind := "application/json"
@@ -132,12 +132,12 @@ func TestALeaverPaysTheInputThatWasReported(t *testing.T) {
 			"\"usage\":{\"input_tokens\":411,\"cache_read_input_tokens\":7,\"output_tokens\":1}}}\n\n",
 		llm.Native: "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}],\"role\":\"model\"}}],\"usageMetadata\":{\"promptTokenCount\":418,\"cachedContentTokenCount\":7}}\n\n",
 	} {
-		for _, client := range llm.Styles() {
+		for _, client := range []llm.Style{upstream, llm.Chat} {
 			b := all.fresh(t)
 			h, waits := waiting(func(w http.ResponseWriter) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(w, frame)
-				for range 32 { // more than lies in buffers on the way, so that the frame has been read behind it
+				for range 24 { // more than lies in buffers on the way, so that the frame has been read behind it
 					_, _ = io.WriteString(w, strings.Repeat(": "+strings.Repeat("-", 1020)+"\n\n", 1024))
 				}
 			})
@@ -209,7 +209,7 @@ func TestALeaverOfTwoAttemptsPaysOnce(t *testing.T) {
 		<-waits
 		close(both)
 	}()
-	r, err := b.leaving(b.call("test/hedged", "some words to be charged", ""), both)
+	r, err := b.leaving(b.call("test/hedged", "some words to be charged", streamed), both) // A stream is hedged sooner than a whole answer.
 	b.answerWith(b.sim)
 	if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Reason != billing.ReasonClientLeftWaiting || r.Usage[0] != 5 || r.Cost != cost(5, 0) || r.Attempts != 2 {
 		t.Errorf("%v, report %+v", err, r)
@@ -222,7 +222,7 @@ func TestAWholeAnswerThatItsClientLeftIsChargedAndKept(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
 	keys := idempotency.New(all.books, idempotency.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	eachPair(t, "", all, func(b *bench, client, upstream llm.Style) {
+	eachStyle(t, "", 2, all, func(b *bench, client, upstream llm.Style) {
 		ctx, leave := context.WithCancel(b.t.Context())
 		defer leave()
 		call := b.styledCall(client, on(upstream), asked{prompt: "count to 9", bound: 300})
