@@ -15,6 +15,7 @@ import (
 	"umg/app/idempotency"
 	"umg/app/llm"
 	"umg/app/ratelimit"
+	"umg/app/requestbody"
 	"umg/billing"
 )
 
@@ -217,17 +218,35 @@ func TestALeaverOfTwoAttemptsPaysOnce(t *testing.T) {
 	b.settled(r.Cost)
 }
 
+// leavingContext is the context of a call whose client leaves as soon as the gateway has released the body, which is when the answer has
+// come.
+type leavingContext struct {
+	context.Context
+
+	body  *requestbody.Body
+	leave func()
+}
+
+func (c leavingContext) Err() error {
+	if c.body.Bytes() == nil {
+		c.leave()
+	}
+	return c.Context.Err()
+}
+
 // TestAWholeAnswerThatItsClientLeftIsChargedAndKept leaves when the answer has come and nothing of it was sent.
 func TestAWholeAnswerThatItsClientLeftIsChargedAndKept(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
 	keys := idempotency.New(all.books, idempotency.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	eachStyle(t, "", 2, all, func(b *bench, client, upstream llm.Style) {
-		ctx, leave := context.WithCancel(b.t.Context())
-		defer leave()
 		call := b.styledCall(client, on(upstream), asked{prompt: "count to 9", bound: 300})
-		call.OnBodyReleased = leave
-		request := idempotency.Request{AccountID: apptest.NewAccount(b.t, b.db, time.Now), Key: "once", Operation: "a call", Body: call.Body, ResultID: call.ID}
+		sent := call.Body
+		b.hold(&call)
+		canceled, leave := context.WithCancel(b.t.Context())
+		defer leave()
+		ctx := leavingContext{canceled, call.BodyMemory, leave}
+		request := idempotency.Request{AccountID: apptest.NewAccount(b.t, b.db, time.Now), Key: "once", Operation: "a call", Body: sent, ResultID: call.ID}
 		claim, err := keys.Begin(b.t.Context(), request)
 		must(b.t, err)
 		call.Idempotent = keys.NewResponse(claim)
