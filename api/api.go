@@ -104,7 +104,8 @@ func New(o Options) *API {
 	if o.Gate == nil {
 		o.Gate = admission.New(admission.Options{})
 	}
-	a := &API{o: o, now: o.Now, bodies: requestbody.NewPool(), paths: map[string]bool{}, operations: map[string]string{}, textRoutes: textRoutes()}
+	a := &API{o: o, now: o.Now, bodies: requestbody.NewPool(), paths: map[string]bool{}, operations: map[string]string{}}
+	a.textRoutes = textRoutes()
 	for _, r := range Routes() {
 		a.paths[r.Path] = true
 		if r.Operation != "" {
