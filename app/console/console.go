@@ -15,6 +15,7 @@ import (
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
+	"umg/app/console/notices"
 	"umg/app/console/operator"
 	"umg/app/console/page"
 	"umg/app/console/playground"
@@ -107,7 +108,7 @@ type Console struct {
 	playground *playground.Console
 	o          Options
 	readers    *sharedReaders
-	notes      *noteShelf
+	notices    *notices.Service
 }
 
 // New returns the console. It panics when a required option is missing, which is a mistake in the wiring.
@@ -128,10 +129,14 @@ func New(o Options) *Console {
 	if o.Status == nil {
 		o.Status = modelstatus.New(modelstatus.Options{Now: o.Now, Health: o.Health, Stats: o.Reports.RecentModels})
 	}
-	c := &Console{o: o, notes: &noteShelf{kept: map[notification.Reader]shelved{}}, readers: &sharedReaders{count: map[string]int{}}}
+	c := &Console{o: o, readers: &sharedReaders{count: map[string]int{}}}
+	c.notices = notices.New(notices.Options{
+		Accounts: o.Accounts, APIKeys: o.APIKeys, Ledger: o.Ledger, Reports: o.Reports, Catalog: o.Catalog, Status: o.Status, Health: o.Health,
+		Payments: o.Payments, Webhooks: o.Webhooks, Videos: o.Videos, Notifications: o.Notifications, Now: o.Now,
+	})
 	c.Renderer = page.New(page.Options{
 		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
-		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
+		OperatorsNeedNoCode: o.OperatorsNeedNoCode, Notices: c.notices,
 	})
 	c.playground = playground.New(c.Renderer, playground.Options{
 		Catalog: o.Catalog, Gateway: o.Gateway, Reports: o.Reports, Prompts: o.Prompts, Now: o.Now,

@@ -1,4 +1,4 @@
-package console
+package notices
 
 import (
 	"context"
@@ -11,8 +11,6 @@ import (
 	"umg/app"
 	"umg/app/apikey"
 	"umg/app/catalog"
-	"umg/app/console/page"
-	"umg/app/modelstatus"
 	"umg/app/notification"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -27,9 +25,10 @@ import (
 const (
 	topupsLooked  = 5
 	videosLooked  = 5
+	endpointsMax  = 100 // EndpointsMax is more than an account can have.
 	centsInDollar = 100
 	budgetNear    = 5 // a notice appears when less than a fifth of the budget is left
-	dayForm       = "2 Jan 2006"
+	dayLayout     = "2 Jan 2006"
 	billingLink   = "Open billing"
 )
 
@@ -44,15 +43,15 @@ func idOf(kind, about string, since *time.Time) string {
 
 // balanceNotes returns notices about a frozen account and about low or missing credit. If the payment service has reported low credit,
 // it is not reported a second time.
-func (c *Console) balanceNotes(ctx context.Context, p *page.Page, b views.Balance, others []note) (list []note) {
-	if p.User.Frozen {
+func (s *Service) balanceNotes(ctx context.Context, r Reader, b views.Balance, others []note) (list []note) {
+	if r.User.Frozen {
 		text := "Billable requests are blocked until this is resolved."
-		if p.User.FrozenReason != "" {
-			text = p.User.FrozenReason + " " + text
+		if r.User.FrozenReason != "" {
+			text = r.User.FrozenReason + " " + text
 		}
 		list = append(list, note{Note: views.Note{
-			ID: idOf("frozen", p.User.AccountID, nil), Tone: ui.Danger, Icon: ui.IconTriangleAlert, Title: "The account is frozen", Text: text,
-			Href: page.ConsolePath + "/billing", Link: billingLink,
+			ID: idOf("frozen", r.User.AccountID, nil), Tone: ui.Danger, Icon: ui.IconTriangleAlert, Title: "The account is frozen", Text: text,
+			Href: views.BillingPath, Link: billingLink,
 		}})
 	}
 	for _, o := range others {
@@ -60,7 +59,7 @@ func (c *Console) balanceNotes(ctx context.Context, p *page.Page, b views.Balanc
 			return list
 		}
 	}
-	n := views.Note{Tone: b.Tone(), Icon: ui.IconWallet, Href: page.ConsolePath + "/billing", Link: billingLink}
+	n := views.Note{Tone: b.Tone(), Icon: ui.IconWallet, Href: views.BillingPath, Link: billingLink}
 	kind := "low"
 	switch b.Tone() {
 	case ui.Danger:
@@ -75,8 +74,8 @@ func (c *Console) balanceNotes(ctx context.Context, p *page.Page, b views.Balanc
 		return list
 	}
 	// The latest top-up or grant is a part of the id, so that the notice appears again when that credit runs out too.
-	about := p.User.AccountID
-	found, err := c.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: p.User.AccountID, Kinds: []string{"grant"}, Limit: 1})
+	about := r.User.AccountID
+	found, err := s.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: r.User.AccountID, Kinds: []string{"grant"}, Limit: 1})
 	if err == nil && len(found.Entries) > 0 {
 		about = found.Entries[0].TransactionID
 	}
@@ -89,50 +88,50 @@ var moneyTitles = map[stripe.NoticeKind]string{
 	stripe.LowCredit: "Little credit is left", stripe.AutoOff: "Automatic top-ups are off", stripe.DisputeOn: "A payment is disputed",
 }
 
-func (c *Console) moneyNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
-	if c.o.Payments == nil {
+func (s *Service) moneyNotes(ctx context.Context, r Reader) (list []note, _ error) {
+	if s.o.Payments == nil {
 		return nil, nil
 	}
-	found, err := c.o.Payments.Notices(ctx, p.User.AccountID)
+	found, err := s.o.Payments.Notices(ctx, r.User.AccountID)
 	if err != nil {
 		return nil, err
 	}
 	events := map[stripe.NoticeKind]notification.Event{stripe.LowCredit: notification.LowBalance, stripe.AutoOff: notification.AutoTopUp}
 	for _, n := range found {
 		list = append(list, note{event: events[n.Kind], Note: views.Note{
-			ID: idOf(string(n.Kind), p.User.AccountID, n.At), Tone: ui.Warning, Icon: ui.IconWallet, Title: moneyTitles[n.Kind], Text: n.Text,
-			At: n.At, Href: page.ConsolePath + "/billing", Link: billingLink,
+			ID: idOf(string(n.Kind), r.User.AccountID, n.At), Tone: ui.Warning, Icon: ui.IconWallet, Title: moneyTitles[n.Kind], Text: n.Text,
+			At: n.At, Href: views.BillingPath, Link: billingLink,
 		}})
 	}
-	topups, err := c.o.Payments.Topups(ctx, p.User.AccountID, topupsLooked)
+	topups, err := s.o.Payments.Topups(ctx, r.User.AccountID, topupsLooked)
 	for i := range topups {
 		t := &topups[i]
-		if t.PaidAt == nil || c.o.Now().Sub(*t.PaidAt) > newsWithin {
+		if t.PaidAt == nil || s.o.Now().Sub(*t.PaidAt) > newsWithin {
 			continue
 		}
 		list = append(list, note{event: notification.AutoTopUp, Note: views.Note{
 			ID: idOf("topup", t.ID, nil), Tone: ui.Success, Icon: ui.IconCircleCheck, Title: "A top-up was paid",
 			Text: format.Dollars(app.Amount(t.Cents)*app.Dollar/centsInDollar) + " was added to the credit.", At: t.PaidAt,
-			Href: page.ConsolePath + "/billing/topups/" + t.ID, Link: "Open the receipt",
+			Href: views.BillingPath + "/topups/" + t.ID, Link: "Open the receipt",
 		}})
 	}
 	return list, err
 }
 
-func (c *Console) keyNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
-	keys, err := c.o.APIKeys.List(ctx, p.Principal())
+func (s *Service) keyNotes(ctx context.Context, r Reader) (list []note, _ error) {
+	keys, err := s.o.APIKeys.List(ctx, r.Principal)
 	if err != nil {
 		return nil, err
 	}
-	budgets, err := c.o.Ledger.Budgets(ctx, p.User.AccountID)
+	budgets, err := s.o.Ledger.Budgets(ctx, r.User.AccountID)
 	if err != nil {
 		return nil, err
 	}
-	networks, err := c.o.APIKeys.NewNetworks(ctx, p.Principal())
-	now := c.o.Now()
+	networks, err := s.o.APIKeys.NewNetworks(ctx, r.Principal)
+	now := s.o.Now()
 	for i := range keys {
 		k := &keys[i]
-		n := views.Note{Icon: ui.IconKey, Href: keysPath + "/" + k.ID, Link: "Open the key"}
+		n := views.Note{Icon: ui.IconKey, Href: views.KeyPath(k.ID), Link: "Open the key"}
 		if k.Secret.LeakedAt != nil {
 			leak := n
 			leak.ID, leak.Tone, leak.At = idOf("leaked", k.ID, k.Secret.LeakedAt), ui.Danger, k.Secret.LeakedAt
@@ -142,7 +141,7 @@ func (c *Console) keyNotes(ctx context.Context, p *page.Page) (list []note, _ er
 		if e := k.ExpiresAt; e != nil && !k.Disabled && now.After(e.Add(-keyEndsWithin)) && now.Before(e.Add(keyEndsWithin)) {
 			end := n
 			end.ID, end.Tone, end.Title = idOf("expiry", k.ID, e), ui.Warning, "The key “"+k.Name+"” expires soon"
-			end.Text = "It works until " + e.UTC().Format(dayForm+" 15:04") + " UTC."
+			end.Text = "It works until " + e.UTC().Format(dayLayout+" 15:04") + " UTC."
 			if now.After(*e) {
 				end.ID, end.Title, end.At = idOf("expired", k.ID, e), "The key “"+k.Name+"” has expired", e
 				end.Text = "Calls with it are refused."
@@ -180,30 +179,31 @@ func budgetNote(n views.Note, name string, b billing.Budget, reached int) views.
 	n.ID, n.Tone, n.Title = idOf("budget", b.KeyID, b.ResetsAt), ui.Warning, "The key “"+name+"” has spent its budget"
 	n.Text = format.Dollars(b.Spent) + " of " + format.Dollars(b.Limit) + " is spent. Calls with it are refused"
 	if b.ResetsAt != nil {
-		n.Text += " until " + b.ResetsAt.UTC().Format(dayForm) + "."
+		n.Text += " until " + b.ResetsAt.UTC().Format(dayLayout) + "."
 	} else {
 		n.Text += " until the budget is raised."
 	}
 	return n
 }
 
-func (c *Console) webhookNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
-	if c.o.Webhooks == nil {
+func (s *Service) webhookNotes(ctx context.Context, r Reader) (list []note, _ error) {
+	if s.o.Webhooks == nil {
 		return nil, nil
 	}
-	found, err := c.o.Webhooks.List(ctx, p.Principal(), "", endpointsMax)
+	found, err := s.o.Webhooks.List(ctx, r.Principal, "", endpointsMax)
 	for i := range found.Endpoints {
-		w := viewWebhook(found.Endpoints[i], webhook.Report{})
-		if !w.Troubled(c.o.Now()) {
+		e := &found.Endpoints[i]
+		w := views.Webhook{Disabled: e.Status == webhook.Disabled, DisabledReason: e.DisabledReason, FailingSince: e.FailingSince}
+		if !w.Troubled(s.o.Now()) {
 			continue
 		}
-		n := views.Note{Icon: ui.IconWebhook, Href: webhooksPath + "/" + w.ID, Link: "Open the endpoint", Tone: ui.Warning}
-		if n.ID, n.At = idOf("hook_failing", w.ID, w.FailingSince), w.FailingSince; w.Disabled {
-			n.ID, n.Tone, n.At = idOf("hook_off", w.ID, found.Endpoints[i].DisabledAt), ui.Danger, found.Endpoints[i].DisabledAt
-			n.Title, n.Text = "The endpoint “"+w.Name+"” is disabled",
+		n := views.Note{Icon: ui.IconWebhook, Href: views.WebhooksPath + "/" + e.ID, Link: "Open the endpoint", Tone: ui.Warning}
+		if n.ID, n.At = idOf("hook_failing", e.ID, e.FailingSince), e.FailingSince; w.Disabled {
+			n.ID, n.Tone, n.At = idOf("hook_off", e.ID, e.DisabledAt), ui.Danger, e.DisabledAt
+			n.Title, n.Text = "The endpoint “"+e.Name+"” is disabled",
 				"It failed for too long. Mend it, and enable it again; what it missed can be sent again."
 		} else {
-			n.Title, n.Text = "The endpoint “"+w.Name+"” is failing", "Deliveries are tried again. If all of them fail for 5 days it is disabled."
+			n.Title, n.Text = "The endpoint “"+e.Name+"” is failing", "Deliveries are tried again. If all of them fail for 5 days it is disabled."
 		}
 		list = append(list, note{Note: n, event: notification.Webhook})
 	}
@@ -211,14 +211,14 @@ func (c *Console) webhookNotes(ctx context.Context, p *page.Page) (list []note, 
 }
 
 // modelNotes returns notices about models of recent calls that are shut down or change their price.
-func (c *Console) modelNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
+func (s *Service) modelNotes(ctx context.Context, r Reader) (list []note, _ error) {
 	ending := func(m *catalog.Model) bool { return m.ShutdownAt != nil || m.DeprecatedAt != nil }
-	dearer := func(m *catalog.Model) bool { return notification.PriceChangesSoon(m, c.o.Now()) }
-	models := c.catalogFor(p).Models()
+	dearer := func(m *catalog.Model) bool { return notification.PriceChangesSoon(m, s.o.Now()) }
+	models := s.catalogOf(r).Models()
 	if !slices.ContainsFunc(models, func(m *catalog.Model) bool { return ending(m) || dearer(m) }) {
 		return nil, nil
 	}
-	used, err := c.modelUsage(ctx, p.User.AccountID, c.o.Now().Add(-modelUsedIn))
+	used, err := s.o.Reports.ModelUsage(ctx, r.User.AccountID, s.o.Now().Add(-modelUsedIn))
 	for _, m := range models {
 		if !slices.ContainsFunc(used.Lines, func(l usage.Line) bool { return l.Group == m.ID }) {
 			continue
@@ -239,7 +239,7 @@ func endOf(m *catalog.Model) views.Note {
 		Text: "You called it in the last 30 days. Look for a model to take its place.", Href: views.ModelPath(m.ID), Link: "Open the model",
 	}
 	if m.ShutdownAt != nil {
-		n.Title = fmt.Sprintf("%s is shut down on %s", m.Name, m.ShutdownAt.UTC().Format(dayForm))
+		n.Title = fmt.Sprintf("%s is shut down on %s", m.Name, m.ShutdownAt.UTC().Format(dayLayout))
 	}
 	return n
 }
@@ -252,38 +252,42 @@ func newPriceOf(m *catalog.Model) views.Note {
 	}
 	return views.Note{
 		ID: idOf("price", m.ID+"/"+m.Announced.ID(), nil), Tone: ui.Info, Icon: ui.IconReceipt,
-		Title: fmt.Sprintf("The price of %s changes on %s", m.Name, m.Announced.From.UTC().Format(dayForm)),
+		Title: fmt.Sprintf("The price of %s changes on %s", m.Name, m.Announced.From.UTC().Format(dayLayout)),
 		Text:  strings.Join(told, ". ") + ".", Href: views.ModelPath(m.ID) + "?tab=history#price-history", Link: "See its prices",
 	}
 }
 
-func (c *Console) videoNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
-	if c.o.Videos == nil {
+func (s *Service) videoNotes(ctx context.Context, r Reader) (list []note, _ error) {
+	if s.o.Videos == nil {
 		return nil, nil
 	}
-	found, err := c.o.Videos.List(ctx, p.User.AccountID, video.Query{
-		Status: "failed", CreatedAfter: c.o.Now().Add(-newsWithin), Limit: videosLooked,
+	found, err := s.o.Videos.List(ctx, r.User.AccountID, video.Query{
+		Status: "failed", CreatedAfter: s.o.Now().Add(-newsWithin), Limit: videosLooked,
 	})
 	for i := range found.Jobs {
 		j := &found.Jobs[i]
 		list = append(list, note{event: notification.Video, Note: views.Note{
 			ID: idOf("video", j.ID, nil), Tone: ui.Danger, Icon: ui.IconFilm, Title: "A video could not be made", Text: j.Problem.Message,
-			At: j.CompletedAt, Href: videosPath + "/" + j.ID, Link: "Open the video",
+			At: j.CompletedAt, Href: views.VideosPath + "/" + j.ID, Link: "Open the video",
 		}})
 	}
 	return list, err
 }
 
-// strandedMax is how many degraded models the line under the top bar counts.
-const strandedMax = 99
-
-// statusOf returns the models the reader may call that are paused or failing.
-func (c *Console) statusOf(p *page.Page) (lines []views.StatusLine) {
-	if c.o.Health == nil || !p.User.Role.Rights().Has(app.ReadModels) {
-		return nil
+// limitNotes returns a notice when the spend limit is reached or nearly reached.
+func (s *Service) limitNotes(ctx context.Context, r Reader) (list []note, _ error) {
+	limit, err := s.o.Accounts.SpendLimit(ctx, r.Principal)
+	if err != nil || !limit.Set() || limit.Left() > limit.Limit/budgetNear {
+		return nil, err
 	}
-	for _, one := range c.o.Status.Troubled(p.Request().Context(), c.catalogFor(p), strandedMax) {
-		lines = append(lines, views.StatusLine{Model: one.Model.ID, Name: one.Model.Name, Paused: one.State == modelstatus.Paused})
+	n := views.Note{
+		ID: idOf("limit_near", r.User.AccountID, &limit.ResetsAt), Tone: ui.Warning, Icon: ui.IconWallet,
+		Href: views.BillingPath + "#spend-limit", Link: billingLink, Title: "Little of the account's spend limit is left",
+		Text: format.Dollars(limit.Left()) + " of " + format.Dollars(limit.Limit) + " is left. Calls are refused when it is spent.",
 	}
-	return lines
+	if limit.Left() == 0 {
+		n.ID, n.Title = idOf("limit", r.User.AccountID, &limit.ResetsAt), "The account's spend limit is reached"
+		n.Text = "Calls are refused until " + limit.ResetsAt.UTC().Format(dayLayout) + ", or until it is raised."
+	}
+	return append(list, note{Note: n}), nil
 }

@@ -49,33 +49,3 @@ func TestTheDeadlineOfABodyMovesWithItsBytes(t *testing.T) {
 		}
 	}
 }
-
-// TestBuffersAreNoLargerThanTwiceWhatHasCome reads bodies and looks at their buffers.
-func TestBuffersAreNoLargerThanTwiceWhatHasCome(t *testing.T) {
-	t.Parallel()
-	a := &API{buffers: newBuffers()}
-	for _, size := range []int{0, 1, bufferBytesMin - 1, bufferBytesMin, bufferBytesMin + 1, 100_000, 1 << 20, 3<<20 + 5} {
-		b, err := a.fill(&call{}, trickle(size), -1)
-		if err != nil || b.Len() != size || string(b.Bytes()) != strings.Repeat("x", size) {
-			t.Fatalf("%d bytes: %d read, %v", size, b.Len(), err)
-		}
-		if room := cap(b.data); room >= max(bufferBytesMin+1, 2*size) || size > 0 && int64(room) != bufferFor(int64(size)) {
-			t.Errorf("%d bytes: the buffer has room for %d", size, room)
-		}
-		a.release(b)
-		a.release(b)
-	}
-	for _, size := range []int{bufferBytesMax, bufferBytesMax + 1, 6<<20 + 5} {
-		b, err := a.fill(&call{}, trickle(size), int64(size))
-		if err != nil || b.Len() != size || cap(b.data) != size || bufferFor(int64(size)) != int64(size) {
-			t.Errorf("%d declared bytes: %d read into room for %d, %v", size, b.Len(), cap(b.data), err)
-		}
-		a.release(b)
-	}
-	for size := range 3 * bufferBytesMin { // what is put is found where it is looked for
-		a.buffers.put(a.buffers.get(size))
-		if b := a.buffers.get(size); cap(b) < size {
-			t.Fatalf("for %d bytes there is a buffer of %d", size, cap(b))
-		}
-	}
-}
