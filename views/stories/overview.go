@@ -15,6 +15,15 @@ func overview() []Story {
 		return Story{Name: name, Group: "Overview", Title: title, Status: status, Path: "/console",
 			View: view(homepages.OverviewPage, newcomer, change)}
 	}
+	refusedKey := func(name, title, reason string) Story {
+		return story(name, title, 200, func(o *homepages.Overview) {
+			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
+			o.Onboarding.Refused = &homepages.Arrival{
+				At: at(8 * time.Second), ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", Method: "POST", Route: "/v1/chat/completions", Status: 401,
+				Code: "invalid_api_key", Reason: reason, Unknown: true,
+			}
+		})
+	}
 	balance := func(s Story, b views.Balance) Story {
 		s.Adjust = func(shell *views.Shell) { shell.Balance = b }
 		return s
@@ -44,8 +53,17 @@ func overview() []Story {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 			o.Onboarding.Refused = &homepages.Arrival{
 				At: at(8 * time.Second), ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", Method: "POST", Route: "/v1/chat/completions", Status: 401,
-				Code: "invalid_api_key", Unknown: true,
+				Code: "invalid_api_key", Reason: app.ReasonKeyMistyped, Unknown: true,
 			}
+		}), fresh),
+		refusedKey("overview-refused-missing", "The first request had no key", app.ReasonKeyMissing),
+		refusedKey("overview-refused-cut", "The first request had a cut key", app.ReasonKeyCut),
+		refusedKey("overview-refused-environment", "The first request had the key of another environment", app.ReasonKeyUnknown),
+		balance(story("overview-key-replaced", "Back from the mail, with a key", 200, func(o *homepages.Overview) {
+			o.Onboarding.Verifies, o.Onboarding.HasKey, o.Onboarding.KeyHint = true, true, "sk-umg-7H…f3Qk"
+			o.Onboarding.Fresh = &views.FreshKey{Key: exampleKeys()[0], Secret: Secret}
+			o.Onboarding.Replaced = true
+			o.Onboarding.Said = "dana@example.com is verified. $5.00 of trial credit was added to your account."
 		}), fresh),
 		story("overview-first", "First request answered", 200, firstAnswered),
 		balance(story("overview-sent", "Sent from the page, and answered", 200, func(o *homepages.Overview) {
