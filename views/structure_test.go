@@ -234,7 +234,7 @@ func TestHostileTextStaysText(t *testing.T) {
 		"created":  keypages.CreatedPage(keypages.Created{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call, Language: evil}),
 		"delete":   keypages.DeletePage(keypages.Delete{Shell: shell, Key: key, TypeName: true, NameError: evil}),
 		"error":    views.ErrorPage(views.Failure{Shell: shell, Title: evil, Message: evil, RequestID: evil}),
-		"404":      views.NotFoundPage(shell),
+		"404":      views.NotFoundPage(views.NotFound{Shell: shell, Near: []views.SearchHit{{Title: evil, Note: evil, Href: "/console"}}}),
 	} {
 		doc := parse(t, render(t, view))
 		if doc.Find("img, script:not([src]), [onerror]").Length() > 0 {
