@@ -168,7 +168,8 @@ func TestFormsWorkWithoutScripts(t *testing.T) {
 func TestSecretsAppearOnlyWhereAKeyWasJustMade(t *testing.T) {
 	t.Parallel()
 	for _, s := range stories.All() {
-		made := strings.HasPrefix(s.Name, "key-created") || strings.HasPrefix(s.Name, "key-rotated") || s.Name == "overview-key-made" || s.Name == "recipe-key-created"
+		made := strings.HasPrefix(s.Name, "key-created") || strings.HasPrefix(s.Name, "key-rotated") || s.Name == "overview-key-made" ||
+			s.Name == "overview-key-replaced" || s.Name == "recipe-key-created"
 		if strings.Contains(draw(t, s), stories.Secret) != made {
 			t.Errorf("%s: a secret is shown, or is missing", s.Name)
 		}

@@ -53,7 +53,7 @@ type start struct {
 	// Replaced is set when the key replaces one that ended with the verification of the address.
 	replaced bool
 	said     string // what the verification gave
-	sent  *homepages.SentCall
+	sent     *homepages.SentCall
 }
 
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. Figures that cannot be read

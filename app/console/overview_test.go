@@ -31,7 +31,7 @@ func holds(t *testing.T, what string, a reply, status int, wants ...string) {
 func TestANewcomerHasAnAnswerWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	p := withModels(t).signedIn("newcomer@example.com")
-	holds(t, "the first page", p.see("/console"), http.StatusOK, "Make my key", "Send it from here", "Waiting for your first request", "YOUR_API_KEY")
+	holds(t, "the first page", p.see("/console"), http.StatusOK, "Make my key", "Send it from here", "Waiting for your first request", "UMG_API_KEY")
 	if a := p.see("/console/first-request"); a.status != http.StatusNoContent {
 		t.Errorf("nothing to tell of: %d %s", a.status, a.body)
 	}

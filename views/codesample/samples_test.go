@@ -6,8 +6,6 @@ import (
 	"go/token"
 	"strings"
 	"testing"
-
-	"umg/views"
 )
 
 func TestSamplesRunAsTheyStand(t *testing.T) {
