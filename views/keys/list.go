@@ -40,7 +40,8 @@ var (
 	}
 	sorts = []ui.Option{
 		{Value: "", Label: "Newest first"}, {Value: "name", Label: "By name"}, {Value: "used", Label: "Last used first"},
-		{Value: "spent", Label: "Most of budget spent first"}, {Value: "spend", Label: "Highest spend this month first"}, {Value: "expires", Label: "Expires first"},
+		{Value: "spent", Label: "Most of budget spent first"},
+		{Value: "spend", Label: "Highest spend this month first"}, {Value: "expires", Label: "Expires first"},
 	}
 )
 
