@@ -122,7 +122,7 @@ func TestThePaletteActsOnObjects(t *testing.T) {
 	for query, want := range map[string]string{
 		"rotate zebra": "/console/keys/" + id + "/rotate", "zebra requests": "/console/requests?key=" + id,
 		"open atlas small playground": "/console/playground?model=meridian", "insufficient quota": "/console/docs/errors#insufficient_quota",
-		"max_completion": "/console/models?parameter=max_completion_tokens",
+		"reasoning effort": "/console/models?parameter=reasoning_effort",
 	} {
 		holds(t, query, p.see("/console/search?q="+url.QueryEscape(query)), http.StatusOK, want)
 	}
