@@ -41,6 +41,7 @@ func fill(t *testing.T, db *sqlx.DB, u User) {
 		values ('lreq_' || $1, $1, $2, 'jane@example.com', '', 1, 2, 'for jane', 'open', now())`,
 		`insert into notification_preferences (user_id, account_id, event, by_mail, in_console) values ($2, $1, 'video', true, false)`,
 		`insert into notification_reads (user_id, account_id, seen, read_at) values ($2, $1, '{low/jane}', now())`,
+		`insert into notification_mails (account_id, event, subject, sent_at) select $1, 'key_network', 'key/203.0.113.0/24', now() where $2 <> ''`,
 		`insert into content_log_settings (account_id, keep, days, changed_at) select $1, 'all', 30, now() where $2 <> ''`,
 		`insert into content_logs (account_id, request_id, key_id, style, at, request, request_bytes, request_cut, answer, answer_bytes,
 			answer_cut, streamed, redacted)
@@ -81,6 +82,7 @@ func personal(t *testing.T, db *sqlx.DB, accountID string) int {
 			+ (select count(*) from prompts where account_id = $1) + (select count(*) from prompt_versions where account_id = $1)
 			+ (select count(*) from prompt_shares where account_id = $1) + (select count(*) from limit_requests where account_id = $1)
 			+ (select count(*) from notification_preferences where account_id = $1) + (select count(*) from notification_reads where account_id = $1)
+			+ (select count(*) from notification_mails where account_id = $1)
 			+ (select count(*) from content_logs where account_id = $1) + (select count(*) from content_log_settings where account_id = $1)
 			+ (select count(*) from webhook_endpoints where account_id = $1 and (deleted_at is null or url like '%jane%' or secret <> ''))
 			+ (select count(*) from saved_views where account_id = $1)

@@ -35,6 +35,9 @@ var leftovers = []erasureStep{
 	{"choices about notices", `
 		delete from notification_preferences where $3::timestamptz is not null and account_id = $1 and user_id in (
 			select user_id from notification_preferences where account_id = $1 limit $2)`},
+	{"marks of mails about events", `
+		delete from notification_mails where $3::timestamptz is not null and account_id = $1 and (event, subject) in (
+			select event, subject from notification_mails where account_id = $1 limit $2)`},
 	{"saved views", `
 		delete from saved_views where $3::timestamptz is not null and account_id = $1 and (user_id, page, name) in (
 			select user_id, page, name from saved_views where account_id = $1 limit $2)`},

@@ -70,7 +70,7 @@ func (c *Console) notifySettings(p *page.Page) error {
 		if !p.User.Role.Rights().Has(line.Need) {
 			continue
 		}
-		line.Name, line.Mailed, line.Shown = string(e), e.Mailed(), true
+		line.Name, line.Mailed, line.Shown = string(e), true, true
 		line.ByMail, line.InConsole = choices[e].ByMail, choices[e].InConsole
 		v.Events = append(v.Events, line)
 	}
@@ -87,7 +87,7 @@ func (c *Console) setNotify(p *page.Page) error {
 	for _, e := range notification.Events() {
 		if p.User.Role.Rights().Has(notifyWords[e].Need) {
 			choices[e] = notification.Preference{
-				ByMail:    !e.Mailed() || slices.Contains(values["mail"], string(e)),
+				ByMail:    slices.Contains(values["mail"], string(e)),
 				InConsole: slices.Contains(values["console"], string(e)),
 			}
 		}

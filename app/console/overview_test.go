@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -30,7 +31,7 @@ func holds(t *testing.T, what string, a reply, status int, wants ...string) {
 func TestANewcomerHasAnAnswerWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	p := withModels(t).signedIn("newcomer@example.com")
-	holds(t, "the first page", p.see("/console"), http.StatusOK, "Make my key", "Send it from here", "Waiting for your first request", "YOUR_API_KEY")
+	holds(t, "the first page", p.see("/console"), http.StatusOK, "Make my key", "Send it from here", "Waiting for your first request", "UMG_API_KEY")
 	if a := p.see("/console/first-request"); a.status != http.StatusNoContent {
 		t.Errorf("nothing to tell of: %d %s", a.status, a.body)
 	}
@@ -188,4 +189,49 @@ func TestOperatorsAreToldHowToAddAProvider(t *testing.T) {
 	}
 	ops := demo.operator("ops@example.com")
 	ops.wants(ops.see("/console"), http.StatusOK, "All models of this server are simulated")
+}
+
+// TestEachWrongKeyHasItsOwnDiagnosis calls with a cut key from the address of the reader, before and after they signed up.
+func TestEachWrongKeyHasItsOwnDiagnosis(t *testing.T) {
+	t.Parallel()
+	h := withRecentCalls(t)
+	recorded := func(want int) {
+		t.Helper()
+		eventually(t, "the records of calls", func() bool {
+			var n int
+			return h.db.Get(&n, `select count(*) from arrivals where reason = 'key_cut' and status = 401`) == nil && n == want
+		})
+	}
+	if a := h.visitor().call("sk-umg-cut", "{}"); a.status != http.StatusUnauthorized {
+		t.Fatalf("a cut key: %d", a.status)
+	}
+	recorded(1)
+	p := h.signedIn("wrongkeys@example.com")
+	if a := p.see("/console"); strings.Contains(a.body, `data-testid="refused"`) {
+		t.Error("a call from before the account existed is shown")
+	}
+	h.db.MustExec(`delete from arrivals`)
+	p.call("sk-umg-cut", "{}")
+	recorded(1)
+	for reason, want := range map[string]string{
+		"key_cut": "The API key is cut", "key_missing": "The request had no API key", "key_foreign": "The key belongs to another service",
+		"key_unknown": "The key belongs to another environment, or was deleted", "key_mistyped": "The API key was mistyped",
+	} {
+		h.db.MustExec(`update arrivals set reason = $1`, reason)
+		holds(t, reason, p.see("/console"), http.StatusOK, want, "A request from your address was refused.")
+	}
+}
+
+// withRecentCalls is a console with models whose server records calls without a valid key.
+func withRecentCalls(t *testing.T) *fixture {
+	t.Helper()
+	h := withModels(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.recent.Run(ctx) }() // goroutine: ends with the test, which waits for it
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	return h
 }

@@ -168,7 +168,7 @@ func TestAVideoIsMadeWatchedAndDeletedWithoutScripts(t *testing.T) {
 	has(t, "the table", p.see("/console/videos?view=table&q=PAPER"), http.StatusOK, "1 video matches", "1280 × 720")
 	has(t, "the completed", p.see("/console/videos?status=completed&model="+url.QueryEscape(cheapFilm)), http.StatusOK, "1 video matches")
 	has(t, "no match", p.see("/console/videos?q=zebra"), http.StatusOK, "No video matches")
-	has(t, "the code", p.see(at+"/code"), http.StatusOK, "client.videos.create", "webhooks.unwrap", "YOUR_API_KEY", "$id/content")
+	has(t, "the code", p.see(at+"/code"), http.StatusOK, "client.videos.create", "webhooks.unwrap", "UMG_API_KEY", "$id/content")
 	has(t, "the balance", p.see("/console"), http.StatusOK, "$4.60")
 	has(t, "the question", p.see(at+"/delete"), http.StatusOK, "Delete this video?")
 	if a := p.send(at+"/delete", nil); a.status != http.StatusSeeOther || a.header.Get("Location") != "/console/videos" {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"umg/api"
+	"umg/app"
 	"umg/app/traffic"
 )
 
@@ -18,7 +19,15 @@ func (s *Server) note(x *endedRequest) {
 		s.o.RecentCalls.Record(traffic.RecentCall{
 			At: x.Started, RequestID: x.RequestID, AccountID: x.AccountID, IP: s.clientIP(x.request), KeyID: x.KeyID,
 			Method: method(x.request.Method), Route: x.route, Style: x.Style, Model: x.Model, Status: x.status, Code: x.ErrorCode(),
-			Refused: x.Err != nil,
+			Reason: reason(x.Err), Refused: x.Err != nil,
 		})
 	}
+}
+
+// reason returns what tells the cause of an error apart from others with its code.
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return app.AsError(err).Reason
 }

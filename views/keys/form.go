@@ -248,7 +248,7 @@ const envFileName = "gateway.env"
 
 // envFile is the lines for a program's environment as a file that the browser makes by itself.
 func envFile(fresh views.FreshKey, c codesample.Call) string {
-	return "data:text/plain;charset=utf-8," + url.PathEscape(codesample.EnvLines(fresh.Key, fresh.Secret, c.BaseURL)+"\n")
+	return "data:text/plain;charset=utf-8," + url.PathEscape(codesample.EnvLines(fresh.Secret, c.BaseURL)+"\n")
 }
 
 // manageSamples try a key that manages the account.

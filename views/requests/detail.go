@@ -296,8 +296,8 @@ func (d Detail) curl() string {
 	if d.hasBody() {
 		body = d.Content.Request.Text
 	}
-	return "curl " + strings.TrimSuffix(d.BaseURL, "/v1") + views.Style(d.Request.Style).Path() + " \\\n  -H \"Authorization: Bearer " +
-		codesample.KeyPlaceholder + "\" \\\n" +
+	return "curl " + strings.TrimSuffix(d.BaseURL, "/v1") + views.Style(d.Request.Style).Path() + " \\\n  -H \"Authorization: Bearer $" +
+		codesample.KeyVariable + "\" \\\n" +
 		"  -H \"Content-Type: application/json\" \\\n  -d " + codesample.ShellText(body)
 }
 

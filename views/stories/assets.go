@@ -192,7 +192,7 @@ func assetPages() []Story {
 			return videopages.AssetDeletePage(videopages.AssetDelete{Shell: s, Assets: all[3:4]})
 		}),
 		{Name: "asset-not-found", Group: "Assets", Title: "Deleted or never there", Status: 404, Path: "/console/assets/asset_gone",
-			View: views.NotFoundPage},
+			View: notFound},
 	}
 }
 

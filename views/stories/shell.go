@@ -91,7 +91,7 @@ func notifyEvents() []views.NotifyEvent {
 			InConsole: true},
 		{Name: "price", Title: "Price changes", Text: "A model you called in the last 30 days costs more or less from a day within two weeks.",
 			Mailed: true, Shown: true, ByMail: true, InConsole: true},
-		{Name: "key_expiry", Title: "Keys that expire", Text: "Within 7 days, or already.", Shown: true, InConsole: true},
+		{Name: "key_expiry", Title: "Keys that expire", Text: "Within 7 days, or already.", Mailed: true, Shown: true, ByMail: true},
 	}
 }
 

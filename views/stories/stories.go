@@ -130,9 +130,11 @@ func entry() []Story {
 func trouble() []Story {
 	return []Story{
 		{Name: "not-found", Group: "Errors", Title: "404 inside the shell", Status: 404, Path: "/console/nowhere",
-			View: views.NotFoundPage},
+			View: notFound},
+		{Name: "not-found-near", Group: "Errors", Title: "404 with suggestions", Status: 404, Path: "/console/models/aurora-lrge/limits",
+			View: notFoundNear},
 		{Name: "not-found-out", Group: "Errors", Title: "404 outside the shell", Status: 404, Path: "/nowhere", Out: true,
-			View: views.NotFoundPage},
+			View: notFound},
 		{Name: "error", Group: "Errors", Title: "A fault on our side", Status: 500, Path: "/console/keys",
 			View: func(s views.Shell) templ.Component {
 				return views.ErrorPage(views.Failure{
@@ -162,4 +164,16 @@ func trouble() []Story {
 				})
 			}},
 	}
+}
+
+// notFound is the page of a path that fits nothing.
+func notFound(s views.Shell) templ.Component { return views.NotFoundPage(views.NotFound{Shell: s}) }
+
+// notFoundNear is the page of a path whose words fit pages, models and documents.
+func notFoundNear(s views.Shell) templ.Component {
+	return views.NotFoundPage(views.NotFound{Shell: s, Near: []views.SearchHit{
+		{Icon: ui.IconLayers, Title: "Models", Href: views.ModelsPath},
+		{Icon: ui.IconLayers, Title: "Aurora Large", Note: "aurora-large", Href: views.ModelPath("aurora-large")},
+		{Icon: ui.IconBook, Title: "Rate limits", Href: "/console/docs/limits"},
+	}})
 }

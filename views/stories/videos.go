@@ -178,7 +178,7 @@ func videoPages() []Story {
 			return videopages.CodePage(videopages.Code{Shell: s, Video: all[5], KeyHint: "sk-umg-7H…f3Qk", Language: "python"})
 		}),
 		{Name: "video-not-found", Group: "Videos", Title: "Deleted or never there", Status: 404, Path: "/console/videos/video_gone",
-			View: views.NotFoundPage},
+			View: notFound},
 	}
 }
 

@@ -372,7 +372,7 @@ func pushOrPoll() templ.Component {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = ui.CodeBlock(ui.CodeProps{ID: "polling", Title: "Poll the job", Samples: []ui.Sample{{
-				Name: "curl", Label: "cURL", Source: "curl \"$OPENAI_BASE_URL/videos/$VIDEO_ID\" \\\n  -H \"Authorization: Bearer $OPENAI_API_KEY\"",
+				Name: "curl", Label: "cURL", Source: "curl \"$UMG_BASE_URL/videos/$VIDEO_ID\" \\\n  -H \"Authorization: Bearer $UMG_API_KEY\"",
 			}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
