@@ -76,6 +76,7 @@ var known = []Known{
 	{"user.codes_renewed", "renewed their recovery codes", "user"},
 	{"user.code_used", "signed in with a recovery code", "user"},
 	{"user.sessions_ended", "ended other sessions of theirs", "user"},
+	{"user.reset_link_made", "made a link to set a new password", "user"},
 	{"user.made_operator", "granted operator access", "user"},
 }
 

@@ -75,7 +75,7 @@ func operatorPages() []Story {
 			t.PauseEvents, t.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
-	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(),
+	}, trafficAsks(), queuePages(), accountPages(), confirmPages(), onePages(), actionPages(), trialPages(), codePages(),
 		credentialPages(), providerPages(), providerFormPages(), providerTestPages(), providerModelPages(),
 		providerPublishPages(), catalogPages(), metricPages(),
 		marginPages(), providerManagement(), modelManagement())

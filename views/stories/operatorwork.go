@@ -9,6 +9,7 @@ import (
 	"umg/app"
 	"umg/views"
 	operatorpages "umg/views/operator"
+	"umg/views/ui"
 )
 
 // storyAccount is the id of an account with overdue jobs.
@@ -208,7 +209,11 @@ func codePages() []Story {
 			Path: "/console/operator/trials/codes/CONFERENCE26/end", View: func(s views.Shell) templ.Component {
 				c := exampleTrials(s).Codes[2]
 				change(&c)
-				return operatorpages.CodeEndPage(operatorpages.CodeEnd{Shell: s, Code: c})
+				return operatorpages.ConfirmFormPage(operatorpages.ConfirmForm{
+					Shell: s, Title: "End " + c.Code + " now?", Text: c.EndWords(), Back: "/console/operator/trials#codes",
+					BackTitle: "Trials and codes", Action: c.EndPath(),
+					Buttons: []operatorpages.ConfirmButton{{Text: "End the code", Variant: ui.Destructive}},
+				})
 			}}
 	}
 	return []Story{
