@@ -60,6 +60,8 @@ var known = []Known{
 	{"billing.credit_granted", "added credit", "account"},
 	{"billing.credit_taken", "took credit back", "account"},
 
+	{"job.retried", "retried the job", "job"},
+
 	{"asset.created", "created the asset", "asset"},
 	{"asset.deleted", "deleted the asset", "asset"},
 
@@ -105,6 +107,6 @@ func Kinds() []Kind {
 	return []Kind{
 		{"key.", "API keys"}, {"member.", "Members"}, {"invitation.", "Invitations"}, {"account.", "Account"}, {"billing.", "Billing"},
 		{"webhook.", "Webhooks"}, {"asset.", "Assets"}, {"prompt.", "Prompts"},
-		{"content.", "Content of calls"}, {"user.", "Sign-in and security"},
+		{"job.", "Jobs of queues"}, {"content.", "Content of calls"}, {"user.", "Sign-in and security"},
 	}
 }
