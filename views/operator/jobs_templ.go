@@ -571,7 +571,7 @@ func jobsTable(l Jobs) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table(ui.TableProps{Label: "Jobs", Class: "queue-items", Stack: true, Columns: []ui.Column{
+		templ_7745c5c3_Err = ui.Table(ui.TableProps{Label: "Jobs", Class: "jobs", Stack: true, Columns: []ui.Column{
 			{Title: "Job", Class: "cell-what"}, {Title: "State", Class: "cell-state"}, {Title: "Tries", Class: "cell-tries", End: true},
 			{Title: "Last error", Class: "cell-why"}, {Title: "Next try", Class: "cell-since"}, {Title: "Created", Class: "cell-created"},
 			{Title: "Account", Class: "cell-who"},
