@@ -75,7 +75,7 @@ func TestOperatorsHelpPeopleWhoCannotSignIn(t *testing.T) {
 	at := "/console/operator/accounts/" + id
 	person := at + "/people/" + user
 	shows(t, p.see(at), http.StatusOK, "Reset link", "Make operator")
-	shows(t, p.see(person+"/reset-link"), http.StatusOK, "choose a new password", "noor@example.com")
+	shows(t, p.see(person+"/reset-link"), http.StatusOK, "chooses a new password", "noor@example.com")
 	shows(t, p.send(person+"/reset-link", nil), http.StatusUnprocessableEntity, "confirm-password-error")
 	made := p.send(person+"/reset-link", confirmation(nil))
 	shows(t, made, http.StatusOK, "http://gateway.test/console/", "It works once", "data-secret")

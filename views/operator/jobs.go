@@ -30,7 +30,7 @@ var jobBadges = map[string]views.Badge{
 // Jobs are the jobs of one queue.
 type Jobs struct {
 	views.Shell
-	Queue   string // one of the kinds of background work
+	Queue   string
 	Query   JobsQuery
 	List    []Job
 	More    bool // there are further jobs
@@ -113,7 +113,9 @@ func (j Job) verdict() views.Badge {
 	return views.Badge{Tone: ui.Plain, Text: j.State}
 }
 
-func (j Job) accountPath() string { return views.OperatorAccountsPath + "/" + url.PathEscape(j.AccountID) }
+func (j Job) accountPath() string {
+	return views.OperatorAccountsPath + "/" + url.PathEscape(j.AccountID)
+}
 
 // canRetry reports whether a retry may help. A worker that is at the job ends its attempt first.
 func (j Job) canRetry() bool { return j.State != JobWorking }

@@ -24,7 +24,7 @@ type Traffic struct {
 	Replicas    []TrafficReplica
 	Models      []TrafficModel
 	Providers   []TrafficProvider
-	PauseEvents []PauseEvent       // newest first
+	PauseEvents []PauseEvent // newest first
 	Query       TrafficQuery
 	Callers     Callers
 	Failure     *views.LoadFailure // the other replicas and the pauses could not be read

@@ -266,7 +266,7 @@ type CodeForm struct {
 	views.Shell
 	Code, Amount, Times, Days, Until, Reason                                        string
 	CodeError, AmountError, TimesError, DaysError, UntilError, ReasonError, Problem string
-	PasswordError string
+	PasswordError                                                                   string
 }
 
 // EndWords say what ending the code does.

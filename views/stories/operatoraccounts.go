@@ -196,7 +196,8 @@ func exampleAccount(s views.Shell) operatorpages.AccountDetail {
 				State: views.Badge{Tone: ui.Info, Text: "Refunded"}, CreatedAt: at(40 * 24 * time.Hour)},
 		},
 		Members: []operatorpages.Person{
-			{ID: "user_01kb4a7k2f8s4j6h1d9a3g5b7t", Email: "noor@harbour.example", Name: "Noor Haddad", Role: "owner", Verified: true, SecondStep: true, SignedInAt: ago(2 * time.Hour)},
+			{ID: "user_01kb4a7k2f8s4j6h1d9a3g5b7t", Email: "noor@harbour.example", Name: "Noor Haddad", Role: "owner", Verified: true,
+				SecondStep: true, SignedInAt: ago(2 * time.Hour)},
 			{Email: Email, Name: "Ada", Role: "admin", Verified: true, Operator: true, SignedInAt: ago(20 * time.Minute)},
 			{Email: "books@harbour.example", Role: "billing", SignedInAt: nil},
 		},

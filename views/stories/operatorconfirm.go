@@ -60,7 +60,8 @@ func limitsForm() operatorpages.ConfirmForm {
 		Title: "Set the limits of Harbour Analytics", Back: storyAccountPath, BackTitle: "Account", Action: storyAccountPath + "/limits",
 		Text: "Every replica multiplies the usual limits for requests, tokens and concurrent calls by this number within a second.",
 		Facts: []operatorpages.ConfirmFact{
-			{Name: "Account", Value: "Harbour Analytics"}, {Name: "Id", Value: "acct_01kb4a7k2f8s4j6h1d9a3g5b7t"}, {Name: "Multiplier now", Value: "4×"},
+			{Name: "Account", Value: "Harbour Analytics"}, {Name: "Id", Value: "acct_01kb4a7k2f8s4j6h1d9a3g5b7t"},
+			{Name: "Multiplier now", Value: "4×"},
 		},
 		Fields: []operatorpages.ConfirmField{{
 			Name: "factor", Label: "Multiplier", Value: "4", Hint: "A whole number. 1 is the usual limit.", CharsMax: 7, InputMode: "numeric",

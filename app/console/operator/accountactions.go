@@ -215,7 +215,7 @@ var personForms = map[string]struct {
 	button      operatorpages.ConfirmButton
 }{
 	operatorpages.ActionReset: {
-		"Make a link to set a new password", "The link lets whoever opens it choose a new password, once, within an hour. " +
+		"Make a link to set a new password", "The person who opens the link chooses a new password, once, within an hour. " +
 			"Their sign-in codes stay on.",
 		operatorpages.ConfirmButton{Text: "Make the link", Icon: ui.IconKey, Variant: ui.Primary},
 	},

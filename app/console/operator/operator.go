@@ -90,7 +90,8 @@ func New(r *page.Renderer, o Options) *Console {
 
 // Routes returns the routes of all pages for operators.
 func (c *Console) Routes() []page.Route {
-	return slices.Concat(c.pageRoutes(), c.accountRoutes(), c.accountActionRoutes(), c.jobRoutes(), c.credentialRoutes(), c.providerRoutes(), c.oneProviderRoutes(), c.modelRoutes(),
+	return slices.Concat(c.pageRoutes(), c.accountRoutes(), c.accountActionRoutes(), c.jobRoutes(),
+		c.credentialRoutes(), c.providerRoutes(), c.oneProviderRoutes(), c.modelRoutes(),
 		[]page.Route{
 			{Method: http.MethodGet, Path: "/operator/limits", Operator: true, Serve: c.limitAnswers},
 			{Method: http.MethodGet, Path: "/operator/limits/:id", Operator: true, Serve: c.askAnswer},

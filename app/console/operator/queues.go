@@ -303,7 +303,8 @@ func (f *queueFiller) erasures(e account.Erasures, kept contentlog.Backlog) {
 	}
 	for _, one := range kept.Trouble {
 		items = append(items, operatorpages.QueueItem{
-			ID: one.AccountID, AccountID: one.AccountID, Since: one.Since, Why: "What it asked and was answered is kept after its time.", NoJob: true,
+			ID: one.AccountID, AccountID: one.AccountID, Since: one.Since, NoJob: true,
+			Why: "What it asked and was answered is kept after its time.",
 		})
 	}
 	k := operatorpages.QueueKind{
