@@ -112,7 +112,7 @@ func (m *tenants) makeCode(t *testing.T) {
 	}
 	until := time.Now().UTC().AddDate(0, 1, 0).Format(time.DateOnly)
 	form := url.Values{"code": {m.things["promo"]}, "amount": {"10"}, "times": {"500"}, "until": {until}, "days": {"90"}, "reason": {"Spring"}}
-	form.Set("current_password", m.signedIn.Password)
+	form.Set("current_password", m.owner.Password)
 	if a := m.signedIn.Visit(t, "/console/operator/trials/codes", form); a.Status != http.StatusSeeOther {
 		t.Fatalf("no code: %d %s", a.Status, a.Body)
 	}
