@@ -145,6 +145,7 @@ func New(o Options) *Console {
 	c.operator = operator.New(c.Renderer, operator.Options{
 		Sources: o.Operator, Accounts: o.Accounts, Ledger: o.Ledger, Reports: o.Reports, Catalog: o.Catalog, Health: o.Health,
 		Status: o.Status, Videos: o.Videos, Webhooks: o.Webhooks, Assets: o.Assets, Content: o.Content, Now: o.Now,
+		Payments: o.Payments,
 	})
 	return c
 }

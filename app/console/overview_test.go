@@ -106,16 +106,46 @@ func TestLimitsAreShownAndMoreIsAskedForOnce(t *testing.T) {
 		t.Errorf("operators' page for others: %d", a.status)
 	}
 	list := op.see("/console/operator/limits")
-	holds(t, "the operators' list", list, http.StatusOK, "gateway account set-limit-multiplier acct_", " 5<", "&lt;b&gt;launch", "Mark as done")
-	_, rest, _ := strings.Cut(list.body, `action="/console/operator/limits/`)
+	holds(t, "the operators' list", list, http.StatusOK, "&lt;b&gt;launch", "Answer")
+	_, rest, _ := strings.Cut(list.body, `href="/console/operator/limits/`)
 	id, _, _ := strings.Cut(rest, `"`)
-	if a := p.send("/console/operator/limits/"+id, url.Values{"state": {"done"}}); a.status != http.StatusNotFound {
+	at := "/console/operator/limits/" + id
+	holds(t, "the question", op.see(at), http.StatusOK, "&lt;b&gt;launch", "1× → 5×", `value="5"`, "Decline", "Grant", "Your current password")
+	answer := url.Values{"do": {"declined"}, "answer": {"Not yet."}, "factor": {""}, "current_password": {password}}
+	if a := p.send(at, answer); a.status != http.StatusNotFound {
 		t.Errorf("answered by a user: %d", a.status)
 	}
-	if a := op.send("/console/operator/limits/"+id, url.Values{"state": {"declined"}, "answer": {"Not yet."}}); a.status != http.StatusSeeOther {
-		t.Errorf("answered: %d", a.status)
+	answer.Set("current_password", "a wrong one, sadly")
+	holds(t, "a wrong password", op.send(at, answer), http.StatusUnprocessableEntity, "That is not your password.", "Not yet.")
+	answer.Set("current_password", password)
+	answer.Set("do", "perhaps")
+	if a := op.send(at, answer); a.status != http.StatusUnprocessableEntity {
+		t.Errorf("an answer that is none: %d", a.status)
 	}
+	answer.Set("do", "declined")
+	for range 2 {
+		if a := op.send(at, answer); a.status != http.StatusSeeOther {
+			t.Errorf("answered: %d", a.status)
+		}
+	}
+	holds(t, "a second answer", op.see("/console/operator/limits"), http.StatusOK, "The request was answered already.", "Declined")
 	holds(t, "the page with an answer", p.see("/console/limits"), http.StatusOK, "Declined", "Not yet.", "Send the request")
+	p.send("/console/limits", form)
+	list = op.see("/console/operator/limits")
+	_, rest, _ = strings.Cut(list.body, `href="/console/operator/limits/`)
+	id, _, _ = strings.Cut(rest, `"`)
+	grant := url.Values{"do": {"done"}, "factor": {"many"}, "current_password": {password}}
+	holds(t, "a multiplier that is none", op.send("/console/operator/limits/"+id, grant), http.StatusUnprocessableEntity, "confirm-factor-error")
+	grant.Set("factor", "0")
+	holds(t, "a multiplier of zero", op.send("/console/operator/limits/"+id, grant), http.StatusUnprocessableEntity, "confirm-factor-error")
+	grant.Set("factor", "7")
+	if a := op.send("/console/operator/limits/"+id, grant); a.status != http.StatusSeeOther {
+		t.Errorf("granted: %d", a.status)
+	}
+	holds(t, "the page with higher limits", p.see("/console/limits"), http.StatusOK, "Done")
+	if n := k.number(`select limit_factor from accounts where id = $1`, k.accountOf("limits@example.com")); n != 7 {
+		t.Errorf("the multiplier is %d", n)
+	}
 }
 
 // call calls a model with a key.

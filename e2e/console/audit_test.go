@@ -83,6 +83,8 @@ var undone = map[string]string{
 	"billing.credit_granted":   "a command does it",
 	"billing.credit_taken":     "a command does it",
 	"user.made_operator":       "a command does it",
+	"user.reset_link_made":     "operators do it",
+	"job.retried":              "operators do it",
 	"user.renamed":             "people do it to themselves, which no key can",
 	"user.password_changed":    "people do it to themselves, which no key can",
 	"user.email_changed":       "people do it to themselves, which no key can",

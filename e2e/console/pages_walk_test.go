@@ -105,13 +105,14 @@ func newReaders(t *testing.T) *tenants {
 // makeCode makes a promotion code.
 func (m *tenants) makeCode(t *testing.T) {
 	t.Helper()
-	m.things["promo"], m.things["credential"], m.things["preset"] = "READERSCODE", "readers", "anthropic"
+	m.things["promo"], m.things["credential"], m.things["preset"], m.things["queue"] = "READERSCODE", "readers", "anthropic", "mails"
 	a := m.signedIn.Visit(t, "/console/operator/credentials", url.Values{"name": {"readers"}, "value": {"a-credential-of-readers"}})
 	if a.Status != http.StatusSeeOther {
 		t.Fatalf("no credential: %d %s", a.Status, a.Body)
 	}
 	until := time.Now().UTC().AddDate(0, 1, 0).Format(time.DateOnly)
 	form := url.Values{"code": {m.things["promo"]}, "amount": {"10"}, "times": {"500"}, "until": {until}, "days": {"90"}, "reason": {"Spring"}}
+	form.Set("current_password", m.owner.Password)
 	if a := m.signedIn.Visit(t, "/console/operator/trials/codes", form); a.Status != http.StatusSeeOther {
 		t.Fatalf("no code: %d %s", a.Status, a.Body)
 	}

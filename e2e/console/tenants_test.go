@@ -90,6 +90,7 @@ var kinds = map[string]string{
 	"recipes": "tool", "limits": "wish", "catalog": "version", "members": "member", "invitations": "invitation", "sessions": "session",
 	"callbacks": "token", "docs": "document", "help": "guide", "prompts": "prompt", "shared": "shared", "shares": "share", "accounts": "account",
 	"codes": "promo", "credentials": "credential", "providers": "provider", "new": "preset",
+	"people": "member", "queues": "queue", "jobs": "mail",
 }
 
 // fill puts the ids of objects, or of none, into a route's path and body.

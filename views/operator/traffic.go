@@ -24,7 +24,9 @@ type Traffic struct {
 	Replicas    []TrafficReplica
 	Models      []TrafficModel
 	Providers   []TrafficProvider
-	PauseEvents []PauseEvent       // newest first
+	PauseEvents []PauseEvent // newest first
+	Query       TrafficQuery
+	Callers     Callers
 	Failure     *views.LoadFailure // the other replicas and the pauses could not be read
 }
 
@@ -55,6 +57,8 @@ type TrafficModel struct {
 	State  views.ModelState
 	Now    views.ModelNow
 	Routes []TrafficRoute
+	// Refused are the requests for the model that were refused in the last hour.
+	Refused int64
 }
 
 // RouteState is the state of a route for calls.
@@ -189,12 +193,10 @@ func domID(prefix, name string) string {
 	return b.String()
 }
 
-func (t Traffic) at(replica string) string {
-	if replica == "" {
-		return views.OperatorPath
-	}
-	return views.OperatorPath + "?" + url.Values{"replica": {replica}}.Encode()
-}
+// query is the address of the page as it is.
+func (t Traffic) query() TrafficQuery { return t.Query.of(t.Replica) }
+
+func (t Traffic) at(replica string) string { return t.Query.of(replica).Path() }
 
 var routeVerdicts = map[RouteState]views.Badge{
 	RouteOpen:      {Tone: ui.Success, Text: "Answering"},

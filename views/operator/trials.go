@@ -219,7 +219,8 @@ func (c PromoCode) lasts() string {
 	return "Credit lasts " + format.CountOf(int64(c.Days), "day", "days")
 }
 
-func (c PromoCode) endPath() string { return codesPath + "/" + url.PathEscape(c.Code) + "/end" }
+// EndPath is the address of the form that ends the code.
+func (c PromoCode) EndPath() string { return codesPath + "/" + url.PathEscape(c.Code) + "/end" }
 
 // codes are those that still give credit, or those that do not.
 func (t Trials) codes(live bool) []PromoCode {
@@ -265,10 +266,11 @@ type CodeForm struct {
 	views.Shell
 	Code, Amount, Times, Days, Until, Reason                                        string
 	CodeError, AmountError, TimesError, DaysError, UntilError, ReasonError, Problem string
+	PasswordError                                                                   string
 }
 
-// CodeEnd asks before a code ends.
-type CodeEnd struct {
-	views.Shell
-	Code PromoCode
+// EndWords say what ending the code does.
+func (c PromoCode) EndWords() string {
+	return "No account can redeem it any more. It was redeemed " + format.Count(c.Redeemed) + " of " + format.Count(c.Times) +
+		" times; the " + format.Dollars(c.given()) + " that it gave stay where they are."
 }

@@ -95,6 +95,9 @@ func (r *Renderer) AwaitBooked(p *Page) {
 // APIURL returns the base URL of the API, for code samples.
 func (r *Renderer) APIURL() string { return r.o.BaseURL + "/v1" }
 
+// BaseURL returns scheme and host of the server.
+func (r *Renderer) BaseURL() string { return r.o.BaseURL }
+
 // ThemeOf returns the theme that the reader chose.
 func ThemeOf(r *http.Request) ui.Theme { return ui.ParseTheme(cookieOf(r, themeCookie)) }
 
