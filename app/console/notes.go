@@ -201,7 +201,7 @@ func (c *Console) webhookNotes(ctx context.Context, p *page.Page) (list []note, 
 		if n.ID, n.At = idOf("hook_failing", w.ID, w.FailingSince), w.FailingSince; w.Disabled {
 			n.ID, n.Tone, n.At = idOf("hook_off", w.ID, found.Endpoints[i].DisabledAt), ui.Danger, found.Endpoints[i].DisabledAt
 			n.Title, n.Text = "The endpoint “"+w.Name+"” is disabled",
-				"It failed for too long. Mend it, and enable it again; what it missed can be sent again."
+				"It failed for too long. Fix the receiver, then enable the endpoint; missed events can be resent."
 		} else {
 			n.Title, n.Text = "The endpoint “"+w.Name+"” is failing", "Deliveries are tried again. If all of them fail for 5 days it is disabled."
 		}

@@ -142,7 +142,8 @@ func TestRequestsAreFilteredPagedAndExported(t *testing.T) {
 	has(t, "backwards", p.see("/console/requests?from=2026-02-02&to=2026-02-01"), 200, "No time is in that range")
 	a := p.see("/console/requests.csv?after=x")
 	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
-	if err != nil || a.status != 200 || len(rows) != 1+calls+2 || rows[2][13] != "'-1+1" || rows[2][24] != "0.000000009" {
+	if err != nil || a.status != 200 || len(rows) != 1+calls+2 || rows[0][1] != "time_zone" || rows[2][1] != "UTC" ||
+		rows[2][14] != "'-1+1" || rows[2][25] != "0.000000009" {
 		t.Errorf("%d: %d rows, %v", a.status, len(rows), err)
 	}
 	var out struct{ Requests []map[string]any }
@@ -150,8 +151,12 @@ func TestRequestsAreFilteredPagedAndExported(t *testing.T) {
 	if err := json.Unmarshal([]byte(j.body), &out); err != nil || len(out.Requests) != 1 || out.Requests[0]["request"] != video || out.Requests[0]["cost_usd"] != "0.000000009" {
 		t.Errorf("%v: %s", err, j.body)
 	}
-	if none := p.see("/console/requests.json?model=none"); none.body != "{\"requests\":[]}\n" {
+	if none := p.see("/console/requests.json?model=none"); none.body != "{\"time_zone\":\"UTC\",\"requests\":[]}\n" {
 		t.Errorf("nothing is %q", none.body)
+	}
+	if far := p.see("/console/requests.json?model=reel&tz=Asia%2FKolkata").body; !strings.HasPrefix(far, `{"time_zone":"Asia/Kolkata",`) ||
+		!strings.Contains(far, `+05:30","request":"`+video) {
+		t.Errorf("in another zone: %s", far)
 	}
 	has(t, "a call in its list", p.see("/console/requests/"+video+"?cost_to=0.000000009"), 200, "Older", "/console/playground/video?model=reel")
 	has(t, "many rows", p.see("/console/requests?rows=10000&hide=tokens"), 200, "54 requests<", `class="table log-dense`)

@@ -18,6 +18,8 @@ type reading struct {
 	g *harness.Gateway
 	// titles has the page of each title.
 	titles map[string]string
+	// retired has the phrases that no page may say.
+	retired []string
 }
 
 const axeFile = "../node_modules/axe-core/axe.min.js"
@@ -52,7 +54,7 @@ func reads(t *testing.T, g *harness.Gateway, p *harness.ConsoleClient) *reading 
 	if p != nil {
 		o.StorageState = consoleState(p, g)
 	}
-	r := &reading{Tab: harness.NewTab(t, o), g: g, titles: map[string]string{}}
+	r := &reading{Tab: harness.NewTab(t, o), g: g, titles: map[string]string{}, retired: retiredPhrases(t)}
 	script, err := os.ReadFile(axeFile)
 	r.Must(err)
 	r.Must(r.AddInitScript(playwright.Script{Content: new(watchPolicy)}))
@@ -90,6 +92,11 @@ func (r *reading) page(path string, status int) {
 	if asked, _, _ := strings.Cut(path, "?"); !strings.HasSuffix(strings.Split(r.URL(), "?")[0], asked) {
 		r.T.Errorf("%s leads to %s", path, r.URL())
 		return
+	}
+	text, err := r.Content()
+	r.Must(err)
+	for _, phrase := range retiredIn(r.retired, text) {
+		r.T.Errorf("%s says %q, which is in %s", path, phrase, retiredFile)
 	}
 	for _, wide := range []bool{true, false} {
 		if !wide {

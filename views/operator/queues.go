@@ -94,15 +94,15 @@ type queueRule struct {
 var queueRules = map[string]queueRule{
 	QueueVideos: {"Videos", "Jobs at providers, and their copies", ui.IconFilm, time.Minute, 10 * time.Minute,
 		"the next step of a job is overdue"},
-	QueueWebhooks: {"Webhooks", "Events on their way to customers", ui.IconWebhook, time.Minute, 15 * time.Minute,
+	QueueWebhooks: {"Webhooks", "Events to deliver to customers", ui.IconWebhook, time.Minute, 15 * time.Minute,
 		"a delivery that could be sent is overdue"},
 	QueueAssets: {"Material assets", "Asset registration and deletion", ui.IconBox, 2 * time.Minute, 15 * time.Minute,
 		"the next look at an asset is overdue"},
 	QueueMails: {"Mails", "Outgoing email", ui.IconMail, 10 * time.Minute, 2 * time.Hour,
 		"a mail has waited"},
-	QueueMoney: {"Settlement", "What calls cost, on its way to the books", ui.IconReceipt, silentAfter, 85 * time.Second,
-		"a replica that lives was not heard of"},
-	QueueErasure: {"Erasing", "Closed accounts, and content whose days are over", ui.IconTrash, 10 * time.Minute, time.Hour,
+	QueueMoney: {"Settlement", "Charges to post to the ledger", ui.IconReceipt, silentAfter, 85 * time.Second,
+		"a live replica has not reported"},
+	QueueErasure: {"Erasing", "Closed accounts and expired content", ui.IconTrash, 10 * time.Minute, time.Hour,
 		"an account's round is overdue"},
 }
 

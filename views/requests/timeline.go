@@ -191,7 +191,7 @@ var causeWords = map[string]string{
 	"reset": "The connection broke off", "first_byte_timeout": "No answer in time", "idle_timeout": "Its answer stopped coming",
 	"total_timeout": "It took too long", "rate_limited": "The provider had too many requests", "server_error": "The provider failed",
 	"refused": "The provider refused the request", "redirect": "An answer that cannot be used", "content": "An answer that cannot be used",
-	"too_large": "An answer that is too large", "unavailable": "The provider could not take it", causeLeft: "Your side closed the connection",
+	"too_large": "An answer that is too large", "unavailable": "The provider couldn't take it", causeLeft: "Your client closed the connection",
 }
 
 // words say how the attempt went.

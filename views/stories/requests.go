@@ -124,7 +124,7 @@ func exampleTrail(attempts ...requestpages.TrailAttempt) requestpages.Trail {
 
 var (
 	ruleCompleted = views.SettlementRule{Reason: "completed", Charge: "usage",
-		When: "The answer is whole, and the provider said what it used.",
+		When: "The answer is complete, and the provider said what it used.",
 		Text: "Charged what the provider counted."}
 	ruleTimedOut = views.SettlementRule{Reason: "timed_out_unanswered", Charge: "nothing", When: "The provider did not answer in time.",
 		Text: "The provider did not answer in time. Nothing was charged."}
@@ -138,7 +138,7 @@ func requestStory(name, title string, row int, change func(*requestpages.Detail)
 			d := requestpages.Detail{
 				Shell: s, Request: r, RateCard: r.Model + "@3", Known: true, Attempts: 1, Computed: r.Cost, Reserved: 48_200_000,
 				Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120, Content: requestpages.CallContent{State: requestpages.ContentOff},
-				Rule: views.SettlementRule{Reason: r.Reason, Charge: "delivered", When: "The answer is not whole.",
+				Rule: views.SettlementRule{Reason: r.Reason, Charge: "delivered", When: "The answer is incomplete.",
 					Text: "Charged what was delivered, by an estimate."},
 			}
 			change(&d)
