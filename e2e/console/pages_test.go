@@ -42,9 +42,9 @@ const aboutPage = `() => ({
 	unnamed: [...document.querySelectorAll("h1")].filter(h => h.textContent.trim() === "").length,
 })`
 
-// runAxe runs all rules, or one of them, on the whole page or on what is around its main part, and gives what is wrong.
+// runAxe runs all rules and that of targets of 24 pixels, or one of them, on the whole page or on what is around its main part, and gives what is wrong.
 const runAxe = `async ({one, around}) => (await axe.run(around ? {exclude: ["main > *"]} : document, {
-		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {}),
+		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {rules: {"target-size": {enabled: true}}}),
 	})).violations.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary.split("\n").slice(1).join(" ")).join(", "))`
 
 // reads opens a browser for a person, or for a visitor when there is none. The browser asks for reduced motion.

@@ -1,8 +1,11 @@
 package stories
 
 import (
+	"context"
+	"io"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -95,7 +98,41 @@ func requestPages() []Story {
 			l.Requests, l.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
 	}
+	for _, menu := range []struct{ name, title, id string }{
+		{"filters", "The log, every filter in sight", "requests-filters"}, {"columns", "The log, the menu of columns", "log-columns"},
+		{"views", "The log, the menu of saved views", "saved-menu"}, {"export", "The log, the menu of exports", "requests-export"},
+	} {
+		open := list("requests-open-"+menu.name, menu.title, 200, func(*requestpages.Log) {})
+		open.Opens = []string{"requests-toggle", menu.id}
+		stories = append(stories, open)
+	}
+	stories = append(stories, drawerStory(list("requests-drawer", "The log, a request beside it", 200, func(*requestpages.Log) {})))
 	return append(append(stories, requestDetails()...), contentStories()...)
+}
+
+// drawerStory is the log after its reader opened a row: a script moves the request's part of its page into the drawer.
+func drawerStory(log Story) Story {
+	list := log.View
+	request := requestDetails()[0]
+	log.View = func(s views.Shell) templ.Component {
+		return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+			page, err := templ.ToGoHTML(ctx, list(s))
+			if err != nil {
+				return err
+			}
+			detail, err := templ.ToGoHTML(ctx, request.View(s))
+			if err != nil {
+				return err
+			}
+			_, part, _ := strings.Cut(string(detail), `<article id="request-detail"`)
+			part, _, _ = strings.Cut(part, "</article>")
+			text := strings.Replace(string(page), `tabindex="-1" hidden>`, `tabindex="-1">`, 1)
+			text = strings.Replace(text, `data-drawer-body>`, `data-drawer-body><article id="request-detail"`+part+"</article>", 1)
+			_, err = io.WriteString(w, text)
+			return err
+		})
+	}
+	return log
 }
 
 func examplePicture(q requestpages.Query) *requestpages.CallPicture {
