@@ -88,7 +88,7 @@ func TestContentOfThePlaygroundIsShownToWhoMaySeeItAndUntilItIsDeleted(t *testin
 	h.role("keeps@example.com", app.RoleDeveloper)
 	has(t, "for developers", p.see(whole), 200, `data-content="kept"`)
 	has(t, "developers who choose", p.send(choose, url.Values{"keep": {"never"}, "days": {"7"}}), http.StatusForbidden)
-	has(t, "the settings for developers", p.see("/console/settings/account"), 200, "answered in all calls, for 7 days")
+	has(t, "the settings for developers", p.see("/console/settings/account"), 200, "the content of all calls, for 7 days")
 	has(t, "the question", p.see(whole+"/content/delete"), 200, "Delete the content of this call")
 	has(t, "one is deleted", p.send(whole+"/content/delete", nil), http.StatusSeeOther)
 	has(t, "a deleted one", p.see(whole), 200, `data-content="deleted"`, "A member of this account deleted it")

@@ -207,7 +207,7 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	has(t, "its ledger entry", p.see(hrefWith(t, a.body, "ledger?before=")), 200, hrefWith(t, a.body, "transaction=txn_"))
 	has(t, "its charge", p.see(hrefWith(t, a.body, "transaction=txn_")), 200, id, "1 request<")
 	record.RateCardID = "gone@1"
-	has(t, "prices of which nothing is known", p.see("/console/requests/"+h.call(account, 6451, record)), 200, "is not known any more", "gone@1", "$0.000006451")
+	has(t, "prices of which nothing is known", p.see("/console/requests/"+h.call(account, 6451, record)), 200, "is no longer stored", "gone@1", "$0.000006451")
 	record.Trail = billing.RequestTiming{Checked: time.Millisecond, Admitted: 2 * time.Millisecond, Funded: 3 * time.Millisecond, Attempts: []billing.Attempt{
 		{Provider: "later", Status: 200, Start: 20 * time.Millisecond, First: 90 * time.Millisecond},
 		{Provider: "sooner", Status: 503, Cause: "server_error", Start: 4 * time.Millisecond, Took: 12 * time.Millisecond},
@@ -220,7 +220,7 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	record.Outcome, record.Reason, record.ErrorCode = "failed", "upstream_failed", "upstream_error"
 	record.RateCardID, record.Usage = card.ID, meter.Counts{}
 	has(t, "one that failed", p.see("/console/requests/"+h.call(account, 0, record)), 200, "Nothing was charged", "Cause and fix", "The provider failed",
-		"safe to send it again", "No ledger entry")
+		"safe to retry", "No ledger entry")
 	has(t, "an unknown one", p.see("/console/requests/req_none"), 404)
 	has(t, "another account's", h.signedIn("stranger@example.com").see("/console/requests/"+id), 404)
 }

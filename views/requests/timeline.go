@@ -78,7 +78,7 @@ func (d Detail) trailSteps() []trailStep {
 		steps = append(steps, own("Key recognised", d.Request.KeyName, -s.lead, -t.Body))
 	}
 	if t.Body > 0 {
-		steps = append(steps, own("Request received", "As fast as your side sent it", -t.Body, 0))
+		steps = append(steps, own("Request received", "As fast as your client sent it", -t.Body, 0))
 	}
 	if t.Funded > 0 {
 		steps = append(steps, own("Request checked", "Its fields, its price, and a route for it", 0, t.Checked),
