@@ -74,7 +74,7 @@ func (l *csvList) end() error {
 	return l.Error()
 }
 
-// recordExport is what the exports of requests need besides the requests.
+// recordExport is what the exports of requests need apart from the requests.
 type recordExport struct {
 	keyNames map[string]string
 	// zone is the reader's time zone, in which all times are.
@@ -226,7 +226,8 @@ func (e recordExport) recordOut(r *billing.UsageRecord) exportedRecord {
 func (e recordExport) recordCells(r *billing.UsageRecord) []string {
 	u := r.Usage
 	return []string{
-		r.StartedAt.In(e.zone).Format(time.RFC3339Nano), e.zone.String(), csvText(r.RequestID), csvText(r.Model), csvText(r.Provider), csvText(r.UpstreamModel),
+		r.StartedAt.In(e.zone).Format(time.RFC3339Nano), e.zone.String(), csvText(r.RequestID), csvText(r.Model),
+		csvText(r.Provider), csvText(r.UpstreamModel),
 		csvText(r.KeyID), csvText(keyName(r.KeyID, e.keyNames)), csvText(r.Style), strconv.FormatBool(r.Streamed), csvText(r.Outcome),
 		csvText(r.Reason), csvText(r.FinishReason), csvText(r.ErrorCode), csvText(r.EndUser), number(u[meter.InputTokens]),
 		number(u[meter.CacheReadTokens]), number(u[meter.CacheWriteTokens]), number(u[meter.OutputTokens]),

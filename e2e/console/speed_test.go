@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/playwright-community/playwright-go"
+
 	"umg/e2e/harness"
 )
 
@@ -46,7 +47,8 @@ const travelled = `async () => {
 	await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
 	const sum = suffix => performance.getEntriesByType("resource").filter(e => new URL(e.name).pathname.endsWith(suffix))
 		.reduce((bytes, e) => bytes + e.encodedBodySize, 0);
-	return {page: performance.getEntriesByType("navigation")[0].encodedBodySize, scripts: sum(".js"), sheets: sum(".css"), shifted: window.shifted, movers: window.movers.join("\n"), largest: window.largest, transitions: window.transitions, others:
+	const [page] = performance.getEntriesByType("navigation");
+	return {page: page.encodedBodySize, served: page.responseStart - page.requestStart, scripts: sum(".js"), sheets: sum(".css"), shifted: window.shifted, movers: window.movers.join("\n"), largest: window.largest, transitions: window.transitions, others:
 		performance.getEntriesByType("resource").filter(e => new URL(e.name).origin !== location.origin).length};
 }`
 
