@@ -128,7 +128,8 @@ func TestReferencesBetweenElementsHold(t *testing.T) {
 				}
 			})
 		}
-		if n := doc.Find("h1").Length(); n != 1 {
+		// The drawer shows a part of another page, with its heading, beside the list and its own.
+		if n := doc.Find("h1").Not(".log-drawer h1").Length(); n != 1 {
 			t.Errorf("%s has %d headings of the first rank", s.Name, n)
 		}
 		if doc.Find("main#main").Length() != 1 || doc.Find("title").Text() == "" || doc.Find("html[lang]").Length() != 1 {

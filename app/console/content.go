@@ -104,7 +104,7 @@ func (c *Console) askDeleteContent(p *page.Page) error {
 		return err
 	}
 	if !found || k.DeletedAt != nil {
-		return app.Errorf(app.NotFound, "content_not_found", "Nothing is kept of what was asked and answered in this call.")
+		return app.Errorf(app.NotFound, "content_not_found", "The content of this call is not stored.")
 	}
 	return c.Render(p, http.StatusOK, settingpages.ContentDeletePage(settingpages.ContentDelete{Shell: c.Shell(p), RequestID: k.RequestID}))
 }

@@ -66,8 +66,8 @@ func (c *Console) refusal(p *page.Page, r *usage.Request, keys logKeys) error {
 }
 
 // requestCells are a row of the request log as a line of a table file. Only refusals have the last cells.
-func requestCells(r *usage.Request, keyNames map[string]string) []string {
-	cells := recordCells(&r.UsageRecord, keyNames)
+func (e recordExport) requestCells(r *usage.Request) []string {
+	cells := e.recordCells(&r.UsageRecord)
 	if r.Refusal == nil {
 		return append(cells, "", "", "", "")
 	}
@@ -90,8 +90,8 @@ type exportedRefusal struct {
 	Refusals int64 `json:"refusals"`
 }
 
-func requestOut(r *usage.Request, keyNames map[string]string) exportedRequest {
-	out := exportedRequest{exportedRecord: recordOut(&r.UsageRecord, keyNames)}
+func (e recordExport) requestOut(r *usage.Request) exportedRequest {
+	out := exportedRequest{exportedRecord: e.recordOut(&r.UsageRecord)}
 	if f := r.Refusal; f != nil {
 		out.Refusal = &exportedRefusal{Status: f.Status, Field: f.Param, Message: f.Message, Refusals: f.Represents}
 	}

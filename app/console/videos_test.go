@@ -320,7 +320,7 @@ func TestRemixesKnowWhereTheyComeFrom(t *testing.T) {
 	has(t, "the code", p.see(remix+"/code"), http.StatusOK, "client.videos.remix")
 	failed := p.make(film("guardrail-late: copyright"))
 	has(t, "the failure", s.finish(p, failed), http.StatusOK, "Stopped by the content policy", "moderation_blocked",
-		"Not charged. The $0.40 that was held for it is yours again.", "The video failed.")
+		"Not charged. The $0.40 that was reserved is released.", "The video failed.")
 	has(t, "the balance", p.see("/console"), http.StatusOK, "$4.20")
 }
 

@@ -178,7 +178,7 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, requestID string)
 		}
 		k, err := contentOf(ctx, tx, p.AccountID, requestID, s.now())
 		if errors.Is(err, sql.ErrNoRows) || err == nil && k.DeletedAt != nil {
-			return app.Errorf(app.NotFound, "content_not_found", "Nothing is kept of what was asked and answered in this call.")
+			return app.Errorf(app.NotFound, "content_not_found", "The content of this call is not stored.")
 		}
 		if err != nil {
 			return err

@@ -18,6 +18,8 @@ type reading struct {
 	g *harness.Gateway
 	// titles has the page of each title.
 	titles map[string]string
+	// retired has the phrases that no page may say.
+	retired []string
 }
 
 const axeFile = "../node_modules/axe-core/axe.min.js"
@@ -40,9 +42,9 @@ const aboutPage = `() => ({
 	unnamed: [...document.querySelectorAll("h1")].filter(h => h.textContent.trim() === "").length,
 })`
 
-// runAxe runs all rules, or one of them, on the whole page or on what is around its main part, and gives what is wrong.
+// runAxe runs all rules and that of targets of 24 pixels, or one of them, on the whole page or on what is around its main part, and gives what is wrong.
 const runAxe = `async ({one, around}) => (await axe.run(around ? {exclude: ["main > *"]} : document, {
-		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {}),
+		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {rules: {"target-size": {enabled: true}}}),
 	})).violations.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary.split("\n").slice(1).join(" ")).join(", "))`
 
 // reads opens a browser for a person, or for a visitor when there is none. The browser asks for reduced motion.
@@ -52,7 +54,7 @@ func reads(t *testing.T, g *harness.Gateway, p *harness.ConsoleClient) *reading 
 	if p != nil {
 		o.StorageState = consoleState(p, g)
 	}
-	r := &reading{Tab: harness.NewTab(t, o), g: g, titles: map[string]string{}}
+	r := &reading{Tab: harness.NewTab(t, o), g: g, titles: map[string]string{}, retired: retiredPhrases(t)}
 	script, err := os.ReadFile(axeFile)
 	r.Must(err)
 	r.Must(r.AddInitScript(playwright.Script{Content: new(watchPolicy)}))
@@ -90,6 +92,11 @@ func (r *reading) page(path string, status int) {
 	if asked, _, _ := strings.Cut(path, "?"); !strings.HasSuffix(strings.Split(r.URL(), "?")[0], asked) {
 		r.T.Errorf("%s leads to %s", path, r.URL())
 		return
+	}
+	text, err := r.Content()
+	r.Must(err)
+	for _, phrase := range retiredIn(r.retired, text) {
+		r.T.Errorf("%s says %q, which is in %s", path, phrase, retiredFile)
 	}
 	for _, wide := range []bool{true, false} {
 		if !wide {

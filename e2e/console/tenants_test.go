@@ -45,6 +45,7 @@ func TestTenantMatrix(t *testing.T) {
 	if after := m.state(t); after != before {
 		t.Errorf("something changed for the account or for its neighbour:\n%s", firstDifferentLine(before, after))
 	}
+	t.Run("words", m.probeWords)
 	t.Logf("%d routes, %d refusals compared", len(m.routes), m.cases.Load())
 }
 

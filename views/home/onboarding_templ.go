@@ -321,7 +321,7 @@ func startDone(o Onboarding) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = startWay("/console/models", ui.IconLayers, "Models", "What there is, what it can and what it costs.").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = startWay("/console/models", ui.IconLayers, "Models", "Models, capabilities and prices.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -38,7 +38,7 @@ var expiryOptions = []ui.ChipOption{
 
 // kindOptions say what a key is for.
 var kindOptions = []ui.Option{
-	{Value: "", Label: "Calling models", Text: "For programs that have text and videos made. What they use is charged to this account."},
+	{Value: "", Label: "Calling models", Text: "For programs that generate text and videos. Their usage is charged to this account."},
 	{
 		Value: views.ScopeManagement, Label: "Managing the account",
 		Text: "For scripts that make and change keys, members and settings by API. Such a key can never spend.",

@@ -14,7 +14,7 @@ import (
 	"umg/views/ui"
 )
 
-const queuesIntro = "Work that goes on behind calls, of all accounts and replicas. Counts end at 100,000."
+const queuesIntro = "Background work of all accounts and replicas. Counts end at 100,000."
 
 // QueuesPage shows the state of the gateway's background queues.
 func QueuesPage(q Queues) templ.Component {
@@ -743,7 +743,7 @@ func queueItems(q Queues) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(q.Items) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<p class=\"diff-none\">Nothing waits longer than it should.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<p class=\"diff-none\">Nothing is overdue.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

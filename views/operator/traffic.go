@@ -267,7 +267,7 @@ func (r TrafficRoute) differs() bool {
 var faultWords = map[string]string{
 	"connect": "could not be reached", "dns": "has an address that cannot be resolved", "tls": "has no certificate that can be trusted",
 	"reset": "broke off the connection", "first_byte_timeout": "did not begin to answer in time", "idle_timeout": "fell silent in an answer",
-	"total_timeout": "did not finish an answer in time", "rate_limited": "asked us to slow down", "server_error": "had a fault of its own",
+	"total_timeout": "did not finish an answer in time", "rate_limited": "asked us to slow down", "server_error": "failed with a server error",
 	"credential": "refused our credential", "refused": "refused a call", "redirect": "sent us elsewhere",
 	"content": "sent something else than an answer", "too_large": "sent too much", "setup": "cannot be called as the catalog says",
 }
@@ -433,7 +433,7 @@ func (m TrafficModel) note() string {
 	case v.Text == "No route":
 		return "Clients get 503 no_available_provider."
 	case v.Text == "All routes ejected":
-		return "One of them is tried for every call all the same, so that the model comes back as soon as one answers."
+		return "Every call still tries one of them, so the model recovers as soon as one answers."
 	}
 	return ""
 }

@@ -316,7 +316,7 @@ type Code struct {
 	Variants []Variant
 }
 
-// Variant is the request in one style, or why it cannot be said in it.
+// Variant is the request in one style, or why that style cannot express it.
 type Variant struct {
 	Style   views.Style
 	Body    []byte

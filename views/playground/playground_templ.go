@@ -18,7 +18,7 @@ import (
 	"umg/views/ui"
 )
 
-const intro = "Try a model without code. Every request takes the same way as the API: the same limits, the same price, the same records."
+const intro = "Try a model without code. Requests use the same limits, prices and records as the API."
 
 // Page is the playground: one form a pane, which works without scripts; with them the answers stream in.
 func Page(p Playground) templ.Component {
@@ -699,7 +699,7 @@ func playPane(p Playground, pane Pane) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " Pick as winner <span class=\"sr-only\">: go on with this model alone</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " Pick as winner <span class=\"sr-only\">: continue with this model and close the others</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -956,7 +956,7 @@ func menu(pane Pane) templ.Component {
 			templ_7745c5c3_Var41 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = menuItem(ui.IconTrophy, "Go on with this one alone", templ.Attributes{"type": "button", "data-pick": true, "data-js": true}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = menuItem(ui.IconTrophy, "Continue with this one only", templ.Attributes{"type": "button", "data-pick": true, "data-js": true}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -268,7 +268,7 @@ func (d Detail) settled() moment {
 		settled.text = "The process that served it ended, and the next one charged what was known to be delivered."
 	}
 	if r.Cost == 0 {
-		settled.title, settled.text = "Settled: nothing charged", "What was reserved is free again."
+		settled.title, settled.text = "Settled: nothing charged", "The reserved credit was released."
 	}
 	return settled
 }

@@ -86,7 +86,7 @@ func exampleQueues(s views.Shell) operatorpages.Queues {
 
 func lateQueues(q *operatorpages.Queues) {
 	videos, hooks, mails, money := &q.Kinds[0], &q.Kinds[1], &q.Kinds[3], &q.Kinds[4]
-	videos.Trouble = "Providers tell nothing of 3 of them."
+	videos.Trouble = "Providers report nothing for 3 of them."
 	hooks.Waiting, hooks.Behind = 5310, 23*time.Minute
 	hooks.Parts[0].Count = 5274
 	mails.Waiting, mails.Behind, mails.Oldest = 44, 37*time.Minute, ago(37*time.Minute)

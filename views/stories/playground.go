@@ -151,7 +151,7 @@ func playground() []Story {
 				for _, style := range allStyles {
 					c.Variants = append(c.Variants, playpages.Variant{Style: style, Body: exampleBody(style)})
 				}
-				c.Variants[3] = playpages.Variant{Style: "native", Refusal: "logprobs cannot be said in this style."}
+				c.Variants[3] = playpages.Variant{Style: "native", Refusal: "logprobs cannot be expressed in this style."}
 				return playpages.CodePage(c)
 			}},
 	)

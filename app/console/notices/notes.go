@@ -201,7 +201,7 @@ func (s *Service) webhookNotes(ctx context.Context, r Reader) (list []note, _ er
 		if n.ID, n.At = idOf("hook_failing", e.ID, e.FailingSince), e.FailingSince; w.Disabled {
 			n.ID, n.Tone, n.At = idOf("hook_off", e.ID, e.DisabledAt), ui.Danger, e.DisabledAt
 			n.Title, n.Text = "The endpoint “"+e.Name+"” is disabled",
-				"It failed for too long. Mend it, and enable it again; what it missed can be sent again."
+				"It failed for too long. Fix the receiver, then enable the endpoint; missed events can be resent."
 		} else {
 			n.Title, n.Text = "The endpoint “"+e.Name+"” is failing", "Deliveries are tried again. If all of them fail for 5 days it is disabled."
 		}

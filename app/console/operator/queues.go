@@ -181,7 +181,7 @@ func (f *queueFiller) videos(b video.Backlog) {
 		}
 	}
 	if vain > 0 {
-		k.Trouble = fmt.Sprintf("Providers tell nothing of %d of them.", vain)
+		k.Trouble = fmt.Sprintf("Providers report nothing for %d of them.", vain)
 	}
 	k.Parts = []operatorpages.QueuePart{{Count: b.Removals, What: "to remove"}}
 	k.Done = []operatorpages.QueuePart{{Count: b.Completed, What: "completed"}, {Count: b.Failed, What: "failed"}}
