@@ -27,6 +27,7 @@ import (
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/ratelimit"
+	"umg/app/refusal"
 	"umg/app/setup"
 	"umg/app/traffic"
 	"umg/app/trial"
@@ -80,6 +81,7 @@ type TextServices struct {
 	RecentCalls *traffic.RecentCalls // RecentCalls is nil where users see no calls that were rejected before authentication.
 	Content     *contentlog.Service  // Content is nil where no content of calls is stored.
 	Prompts     *prompt.Service      // Prompts is nil where the pages about saved prompts do not exist.
+	Refusals    *refusal.Log         // Refusals is nil where refused calls of the playground are not recorded.
 }
 
 // JobServices are the services of videos, of what videos are made from, and of the events about them.
