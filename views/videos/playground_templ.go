@@ -228,7 +228,7 @@ func form(p Playground) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = views.PlayFacts(p.Trouble.Line()).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = views.PlayTroubleFacts(*p.Trouble).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

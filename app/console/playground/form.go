@@ -78,7 +78,7 @@ func (c *Console) readPane(p *page.Page, form url.Values, model string) *pane {
 		Image: form.Get("image"), Stream: form.Get("stream") == "true",
 		Tools: PlainLines(form.Get("tools")), ToolChoice: form.Get("tool_choice"), Format: form.Get("format"),
 		SchemaName: strings.TrimSpace(form.Get("schema_name")), Schema: PlainLines(form.Get("schema")),
-		PromptID: form.Get("prompt_id"), PromptVersion: form.Get("prompt_version"),
+		PromptID: form.Get("prompt_id"), PromptVersion: form.Get("prompt_version"), OwnSettings: form.Get("own_settings") == "true",
 	}
 	s.view.Form.Turns, s.formErr = readTurns(form)
 	s.readVars()

@@ -132,7 +132,7 @@ func (c *Console) streamAnswer(p *page.Page, s *pane) error {
 	out := newEventWriter(p.Response(), c.o.Now)
 	defer out.close()
 	if err != nil {
-		return out.end(troubleEvent(CallTrouble(err, p.RequestID())))
+		return out.end(troubleEvent(CallTrouble(err, ""))) // No call was made that a link could lead to.
 	}
 	if err := errors.Join(out.put(requestEvent(s, call)), out.flush(true)); err != nil {
 		return err
@@ -162,6 +162,7 @@ func requestEvent(s *pane, call gateway.Call) event {
 
 func (c *Console) doneEvent(p *page.Page, r playpages.Result) event {
 	e := event{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.newBalance(p)}
+	e.Stats = r.Stats()
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
 	}
@@ -189,7 +190,9 @@ func (c *Console) newBalance(p *page.Page) *balanceEvent {
 func (c *Console) answerPage(p *page.Page, s *pane) error {
 	call, err := s.call(p, false)
 	var heard wholeAnswer
+	called := "" // the id of the request, once a call was made that a link can lead to
 	if err == nil {
+		called = call.ID
 		out := NewDeferredResponse(p.Response())
 		var result playpages.Result
 		result, err = c.generate(p, s, call, &heard)
@@ -198,7 +201,7 @@ func (c *Console) answerPage(p *page.Page, s *pane) error {
 		out.StartDeadline(c.o.Now())
 	}
 	if err != nil {
-		trouble := CallTrouble(err, p.RequestID())
+		trouble := CallTrouble(err, called)
 		s.view.Trouble = &trouble
 		for i := range s.view.Params {
 			if one := &s.view.Params[i]; one.Path == trouble.Field && one.Error == "" {

@@ -1,13 +1,16 @@
 // The playground: one composer, one to four panes. Each module does a part; this one connects them to the page.
 import { closest } from "./dom.js";
 import "./estimate.js";
+import "./playadd.js";
+import "./playcompare.js";
 import { changed, composer, field, page, panes, part, turnsOf } from "./playdom.js";
 import { load, save } from "./playfile.js";
 import { inspect } from "./playinspect.js";
-import { addPane, branch, forget, pick, removePane, settle, unpick } from "./playpanes.js";
+import { branch, forget, pick, removePane, settle, unpick } from "./playpanes.js";
 import { clearTrouble, giveImage, runs, start, stop } from "./playrun.js";
 import { toEnd } from "./playstream.js";
 import "./playopened.js";
+import "./playshare.js";
 import "./playtools.js";
 import { act, addTurn, bare, trim, waits } from "./playturns.js";
 import "./playvars.js";
@@ -110,7 +113,6 @@ const again = ({ form, from, after }) => {
 const buttons = {
   "[data-stop]": () => [...runs.keys()].forEach(stop),
   "[data-stop-pane]": (button) => stop(button.closest("[data-pane]")),
-  "[data-add-pane]": () => addPane(panes().at(-1)),
   "[data-remove-pane]": (button) => removePane(button.closest("[data-pane]")),
   "[data-pick], [data-winner]": (button) => pick(button.closest("[data-pane]")),
   "[data-unpick]": unpick,
@@ -192,4 +194,5 @@ if (page() && composer()) {
     settle();
   }
   name();
+  changed();
 }

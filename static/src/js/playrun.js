@@ -1,7 +1,7 @@
 // The running answers, at most one in each pane. A failure of one does not affect the others.
 import { changed, composer, factList, field, modelName, page, panes, part, shape, valuesOf, wait } from "./playdom.js";
 import { heard, sent } from "./playinspect.js";
-import { addTurn, asJSON, bare, finish, setCalls, waits } from "./playturns.js";
+import { addTurn, asJSON, bare, finish, requestLine, setCalls, waits } from "./playturns.js";
 import { listen, toEnd, writer } from "./playstream.js";
 import { say } from "./toasts.js";
 
@@ -67,10 +67,10 @@ export const blame = (wrong, text) => {
 };
 
 // trouble says why there is no answer, and beside which field the mistake is.
-export const trouble = (form, { text, facts = [], field: name = "", credit = false, doc = "" }) => {
+export const trouble = (form, { text, facts = [], field: name = "", credit = false, doc = "", request = "" }) => {
   const box = shape("play-error");
   box.querySelector("strong").textContent = text;
-  box.querySelector("dl").replaceWith(factList(facts));
+  box.querySelector("dl").replaceWith(factList(facts), ...(request ? [requestLine(request)] : []));
   const link = box.querySelector("a");
   link.hidden = !credit && !doc;
   if (doc && !credit) {
@@ -235,7 +235,7 @@ export const start = async (form, message) => {
     show(form);
     await stopped(run);
   } else if (ill && !run.ended) {
-    fail(run, { ...ill, facts: run.request ? [["Request", run.request]] : [] });
+    fail(run, { ...ill, request: ill.made ? run.request : "", facts: run.request && !ill.made ? [["Request", run.request]] : [] });
   }
   show(form);
   changed();
