@@ -136,7 +136,7 @@ func New(o Options) *Console {
 		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
 	})
 	c.playground = playground.New(c.Renderer, playground.Options{
-		Catalog: o.Catalog, Gateway: o.Gateway, Reports: o.Reports, Prompts: o.Prompts, Now: o.Now,
+		Catalog: o.Catalog, Gateway: o.Gateway, Reports: o.Reports, Prompts: o.Prompts, Content: o.Content, Now: o.Now,
 		Generate: c.generateKept, KeyHint: c.keyHint, ViewModels: c.pickedModels,
 	})
 	c.operator = operator.New(c.Renderer, operator.Options{
@@ -177,7 +177,7 @@ func (c *Console) routes() []page.Route {
 		c.accountRoutes(),
 		c.signInRoutes(), c.profileRoutes(), c.securityRoutes(), c.auditRoutes(), c.memberRoutes(),
 		c.accountSettingsRoutes(), c.operator.Routes(), c.playground.Routes(),
-		c.setupRoutes(), c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes())
+		c.setupRoutes(), c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes(), c.runRoutes())
 }
 
 // FormBytesMax bounds the bodies of pages that take files, by path.

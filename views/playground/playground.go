@@ -38,8 +38,11 @@ type Playground struct {
 	Pane
 	Others []Pane // panes beside the first, at most PlayPanesMax with it
 	// Models are those that can be called, and paused ones.
-	Models   []views.Model
-	ImageMax int64 // maximum bytes of an image
+	Models    []views.Model
+	ImageMax  int64  // maximum bytes of an image
+	Owner     string // Owner is the user and the account whose runs the browser keeps apart from others.
+	KeepsRuns bool   // the account keeps runs, and the reader may read them
+	Unkept    bool   // the run could not be stored, although the account keeps runs
 }
 
 // Pane is one model with its settings and its conversation: one form. The form's field "pane" gives its number back, so

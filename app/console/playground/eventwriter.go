@@ -43,6 +43,7 @@ type event struct {
 
 	Facts     [][]string       `json:"facts,omitempty"`
 	Stats     []playpages.Stat `json:"stats,omitempty"`
+	Unkept    bool             `json:"unkept,omitempty"` // The run could not be stored, although the account keeps runs.
 	Note      string           `json:"note,omitempty"`
 	Request   string           `json:"request,omitempty"`
 	Estimated bool             `json:"estimated,omitempty"`

@@ -45,6 +45,9 @@ type pane struct {
 // readPanes reads the form of a pane, or all panes that an address names. Invalid input is kept in the view and noted in formErr, so that
 // the page can show it again. Only a form that cannot be parsed is an error.
 func (c *Console) readPanes(p *page.Page) (*pane, error) {
+	if run, err := c.runPanes(p); run != nil || err != nil {
+		return run, err
+	}
 	form, err := FormValues(p)
 	if err == nil && p.Request().Method != http.MethodPost {
 		form, err = c.linkValues(p, form)

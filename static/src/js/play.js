@@ -3,11 +3,12 @@ import { closest } from "./dom.js";
 import "./estimate.js";
 import "./playadd.js";
 import "./playcompare.js";
+import "./playhistory.js";
 import { changed, composer, field, page, panes, part, turnsOf } from "./playdom.js";
 import { load, save } from "./playfile.js";
 import { inspect } from "./playinspect.js";
 import { branch, forget, pick, removePane, settle, unpick } from "./playpanes.js";
-import { clearTrouble, giveImage, runs, start, stop } from "./playrun.js";
+import { clearTrouble, giveImage, newRun, runs, start, stop } from "./playrun.js";
 import { toEnd } from "./playstream.js";
 import "./playopened.js";
 import "./playshare.js";
@@ -39,8 +40,9 @@ const send = () => {
     return;
   }
   forget();
+  const run = newRun();
   for (const form of asked) {
-    start(form, written(said) ? said : undefined);
+    start(form, written(said) ? said : undefined, run);
   }
   emptyComposer();
 };

@@ -23,7 +23,7 @@ export const settle = () => {
   const sees = all.some((form) => form.querySelector("[data-part=model]").dataset.takesImage === "true");
   part(composer(), "image-part").hidden = !sees;
   const address = new URL(location.href);
-  for (const name of ["model", "prompt", "version", "style"]) {
+  for (const name of ["model", "prompt", "version", "style", "run"]) {
     address.searchParams.delete(name);
   }
   chosen.forEach((id) => address.searchParams.append("model", id));

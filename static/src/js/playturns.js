@@ -161,6 +161,7 @@ const save = (turn) => {
       part(turn, "turn-note").value = "Edited by you";
       part(turn, "facts").textContent = "Edited by you";
       delete turn.dataset.stats;
+      delete turn.dataset.done;
     }
   }
   closeEditor(turn);
@@ -233,6 +234,8 @@ export const requestLine = (id) => {
 export const finish = (turn, event) => {
   part(turn, "facts").replaceChildren(factList(event.facts), requestLine(event.request));
   turn.dataset.stats = JSON.stringify(event.stats ?? []);
+  const { facts, stats, note, request } = event;
+  turn.dataset.done = JSON.stringify({ facts, stats, note, request });
   part(turn, "turn-note").value = event.note;
 };
 
