@@ -133,7 +133,7 @@ type Result struct {
 	Output    int64 // without reasoning tokens
 	Reasoning int64
 	Finish    string
-	Cost      app.Amount
+	Cost      app.Amount `json:"-"` // kept runs have it in nano-dollars
 	Estimated bool
 	Left      bool // the reader stopped the answer
 }

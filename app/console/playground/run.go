@@ -26,8 +26,9 @@ var runID = regexp.MustCompile(`^run_[0-9a-z]{26}$`)
 // RunContent is what the content of a kept answer of a run consists of.
 type RunContent struct {
 	Content prompt.Content `json:"content"`
-	// Result has the times, the tokens and the cost of the answer.
-	Result playpages.Result `json:"result"`
+	// Result has the times, the tokens and, once it was read, the cost of the answer.
+	Result    playpages.Result `json:"result"`
+	CostNanos int64            `json:"cost_nanos"`
 }
 
 // ReadRun reads the content of a kept answer.
@@ -36,6 +37,7 @@ func ReadRun(a *contentlog.RunAnswer) (RunContent, error) {
 	if err := json.Unmarshal([]byte(a.Content), &c); err != nil {
 		return c, app.Errorf(app.Internal, "internal_error", "The run cannot be read.").Because(err)
 	}
+	c.Result.Cost = app.Amount(c.CostNanos)
 	return c, nil
 }
 
@@ -69,7 +71,7 @@ func (s *pane) runAnswer(p *page.Page, answer playpages.Turn, r playpages.Result
 		}
 		content.Turns = append(content.Turns, turn)
 	}
-	document, err := runDocument(RunContent{content, r})
+	document, err := runDocument(RunContent{Content: content, Result: r, CostNanos: int64(r.Cost)})
 	if err != nil {
 		return contentlog.RunAnswer{}, err
 	}

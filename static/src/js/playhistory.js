@@ -4,7 +4,7 @@ import { factValue, modelName, page, panes, part, shape } from "./playdom.js";
 import { contentOf, put } from "./playfile.js";
 import { addPane, removePane } from "./playpanes.js";
 import { runs } from "./playrun.js";
-import { fullTime } from "./playtime.js";
+import { tell } from "./times.js";
 import { say, toast } from "./toasts.js";
 
 const runsMax = 50;
@@ -86,7 +86,7 @@ const later = (work) => {
 
 const lineOf = (run) => {
   const models = run.panes.map((one) => (one.cost ? `${one.name}, ${one.cost}` : one.name));
-  return [fullTime(run.at), ...models].join(" · ");
+  return [tell.moment(run.at), ...models].join(" · ");
 };
 
 const draw = async () => {
