@@ -12,12 +12,13 @@ import (
 // runAnswersShown is how many answers the list of runs reads.
 const runAnswersShown = 200
 
-// runRoutes are the pages about the runs of the playground that the account keeps. Whoever may read content may read all of them.
+// runRoutes are the pages about the runs of the playground that the account keeps. Members who may read content see all of them.
 func (c *Console) runRoutes() []page.Route {
 	const one = "/playground/runs/:id"
 	read := page.Area{Right: app.ReadContent, Missing: c.o.Content == nil}
 	return []page.Route{
-		read.Get("/playground/runs", c.runs), read.Get(one, c.run), read.Get(one+"/delete", c.askDeleteRun), read.Post(one+"/delete", c.deleteRun),
+		read.Get("/playground/runs", c.runs), read.Get(one, c.run),
+		read.Get(one+"/delete", c.askDeleteRun), read.Post(one+"/delete", c.deleteRun),
 	}
 }
 

@@ -116,7 +116,7 @@ func walkPanes(w *walker) {
 	w.opensPlayground("walks-panes", harness.CheapModel+"&model=meridian/atlas-large&model=quillon/folio-swift", "chat")
 	w.count("[data-pane]", 3)
 	w.button("Add model")
-	w.hand.presses(w.Locator("#play-add-models").GetByRole("button", playwright.LocatorGetByRoleOptions{Name: "Atlas Mini", Exact: new(true)}))
+	w.hand.presses(w.Locator("#play-add-models").GetByRole("button", playwright.LocatorGetByRoleOptions{Name: "Folio Pocket", Exact: new(true)}))
 	w.count("[data-pane]", 4)
 	const first, second, third = "#play", "#play2", "#play3"
 	temperature := func(pane string) playwright.Locator { return w.Locator(pane + ` [data-param="temperature"] input`) }

@@ -116,7 +116,7 @@ func playStory(name, title string, status int, change func(*playpages.Playground
 }
 
 func playground() []Story {
-	return append(playgroundAlone(),
+	return append(append(playgroundAlone(), playgroundRuns()...),
 		playStory("playground-two", "Two models side by side", 200, func(p *playpages.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
 			p.Others = []playpages.Pane{beside(*p, 1, p.Models[1])}
@@ -144,6 +144,23 @@ func playground() []Story {
 				p.Others = append(p.Others, beside(*p, i+1, p.Models[(i+1)%2]))
 			}
 		}),
+		playMidway(),
+		playStory("playground-no-models", "No model can be called", 200, func(p *playpages.Playground) { p.Models = nil }),
+		Story{Name: "playground-code", Group: "Playground", Title: "The request as code", Status: 200, Path: "/console/playground",
+			View: func(s views.Shell) templ.Component {
+				c := playpages.Code{Shell: s, Model: exampleModels()[0], Style: "chat", KeyHint: "sk-umg-7H…f3Qk"}
+				for _, style := range allStyles {
+					c.Variants = append(c.Variants, playpages.Variant{Style: style, Body: exampleBody(style)})
+				}
+				c.Variants[3] = playpages.Variant{Style: "native", Refusal: "logprobs cannot be said in this style."}
+				return playpages.CodePage(c)
+			}},
+	)
+}
+
+// playgroundRuns are several models compared, and what is kept of that.
+func playgroundRuns() []Story {
+	return []Story{
 		playStory("playground-override", "Two models, one of which has its own settings", 200, func(p *playpages.Playground) {
 			p.Form.Turns, p.Form.System = exampleTurns()[:2], "Answer in one sentence."
 			own := beside(*p, 1, p.Models[1])
@@ -159,24 +176,23 @@ func playground() []Story {
 				other := beside(*p, i+1, p.Models[(i+1)%2])
 				other.Model.Name = []string{"Aurora Mini Preview with a long name", "Aurora Large", "Aurora Mini"}[i]
 				result := exampleResult()
-				result.FirstByte, result.Cost = result.FirstByte/2*time.Duration(i+1), result.Cost/app.Amount(i+2)
+				result.FirstByte = result.FirstByte / 2 * time.Duration(i+1)
+				result.Cost /= app.Amount(i + 2)
 				other.Form.Turns = []playpages.Turn{question, drawnAnswer("Money that is reserved.", result)}
 				p.Others = append(p.Others, other)
 			}
 			p.Others[2].Form.Turns = p.Others[2].Form.Turns[:1]
 		}),
-		playMidway(),
-		playStory("playground-no-models", "No model can be called", 200, func(p *playpages.Playground) { p.Models = nil }),
-		Story{Name: "playground-code", Group: "Playground", Title: "The request as code", Status: 200, Path: "/console/playground",
-			View: func(s views.Shell) templ.Component {
-				c := playpages.Code{Shell: s, Model: exampleModels()[0], Style: "chat", KeyHint: "sk-umg-7H…f3Qk"}
-				for _, style := range allStyles {
-					c.Variants = append(c.Variants, playpages.Variant{Style: style, Body: exampleBody(style)})
-				}
-				c.Variants[3] = playpages.Variant{Style: "native", Refusal: "logprobs cannot be said in this style."}
-				return playpages.CodePage(c)
-			}},
-	)
+		playHistory("playground-history", "The history is open", false),
+		playHistory("playground-history-empty", "The history is open and empty", true),
+		runsStory("runs", "Runs of the account", func(v *playpages.Runs) { v.List = exampleRuns() }),
+		runsStory("runs-empty", "No runs yet", func(v *playpages.Runs) { v.Kept = true }),
+		runsStory("runs-not-kept", "The account keeps no runs", func(v *playpages.Runs) { v.ManagesAccount = true }),
+		Story{Name: "run", Group: "Playground", Title: "A run of the account", Status: 200, Path: playpages.RunsPath,
+			View: func(s views.Shell) templ.Component { return playpages.RunPage(exampleRun(s)) }},
+		Story{Name: "run-delete", Group: "Playground", Title: "Delete a run", Status: 200, Path: playpages.RunsPath,
+			View: func(s views.Shell) templ.Component { return playpages.RunDeletePage(exampleRun(s)) }},
+	}
 }
 
 // playMidway is the page while its script takes in an answer, between two pieces of the text.
@@ -184,7 +200,8 @@ func playMidway() Story {
 	story := playStory("playground-midway", "An answer on its way", 200, func(p *playpages.Playground) {
 		p.Form.Turns = []playpages.Turn{{Text: "What is a hold in a prepaid ledger?"}, drawnAnswer(exampleMarkdown[:len(exampleMarkdown)/2], nil)}
 	})
-	return replaced(story, `data-state="idle"`, `data-state="busy"`, "data-stop hidden", "data-stop", "data-send form=", "data-send hidden form=")
+	return replaced(story,
+		`data-state="idle"`, `data-state="busy"`, "data-stop hidden", "data-stop", "data-send form=", "data-send hidden form=")
 }
 
 // replaced is a story with texts of its page replaced, for states that only the script of the page makes.
