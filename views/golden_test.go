@@ -180,7 +180,7 @@ func own(page string) string {
 const (
 	goldenLinesMax = 600 // bytes of a file; a longer one is not read
 	// goldenSumMax bounds the lines of all files together.
-	goldenSumMax = 62_000
+	goldenSumMax = 63_000
 )
 
 // wholePage is a story whose page is kept whole.
