@@ -26,6 +26,9 @@ var leftovers = []erasureStep{
 	{"content of calls", `
 		delete from content_logs where $3::timestamptz is not null and account_id = $1 and request_id in (
 			select request_id from content_logs where account_id = $1 limit $2)`},
+	{"runs of the playground", `
+		delete from playground_runs where $3::timestamptz is not null and account_id = $1 and (run_id, pane) in (
+			select run_id, pane from playground_runs where account_id = $1 limit $2)`},
 	{"the choice to keep content", `
 		delete from content_log_settings where $3::timestamptz is not null and $2 > 0 and account_id = $1
 			and not exists (select from content_logs where account_id = $1)`},

@@ -28,6 +28,7 @@ import (
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/ratelimit"
+	"umg/app/refusal"
 	"umg/app/setup"
 	"umg/app/traffic"
 	"umg/app/trial"
@@ -81,6 +82,7 @@ type TextServices struct {
 	RecentCalls *traffic.RecentCalls // RecentCalls is nil where users see no calls that were rejected before authentication.
 	Content     *contentlog.Service  // Content is nil where no content of calls is stored.
 	Prompts     *prompt.Service      // Prompts is nil where the pages about saved prompts do not exist.
+	Refusals    *refusal.Log         // Refusals is nil where refused calls of the playground are not recorded.
 }
 
 // JobServices are the services of videos, of what videos are made from, and of the events about them.
@@ -139,7 +141,7 @@ func New(o Options) *Console {
 		OperatorsNeedNoCode: o.OperatorsNeedNoCode, Notices: c.notices,
 	})
 	c.playground = playground.New(c.Renderer, playground.Options{
-		Catalog: o.Catalog, Gateway: o.Gateway, Reports: o.Reports, Prompts: o.Prompts, Now: o.Now,
+		Catalog: o.Catalog, Gateway: o.Gateway, Reports: o.Reports, Prompts: o.Prompts, Content: o.Content, Now: o.Now,
 		Generate: c.generateKept, KeyHint: c.keyHint, ViewModels: c.pickedModels,
 	})
 	c.operator = operator.New(c.Renderer, operator.Options{
@@ -181,7 +183,7 @@ func (c *Console) routes() []page.Route {
 		c.accountRoutes(),
 		c.signInRoutes(), c.profileRoutes(), c.securityRoutes(), c.auditRoutes(), c.memberRoutes(),
 		c.accountSettingsRoutes(), c.operator.Routes(), c.playground.Routes(),
-		c.setupRoutes(), c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes())
+		c.setupRoutes(), c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes(), c.runRoutes())
 }
 
 // FormBytesMax bounds the bodies of pages that take files, by path.

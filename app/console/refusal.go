@@ -5,14 +5,39 @@ import (
 	"net/http"
 	"strconv"
 
+	"umg/app"
+	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/docs"
+	"umg/app/refusal"
 	"umg/billing/usage"
 	"umg/views"
 	homepages "umg/views/home"
 	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
+
+// recordRefusal records a call of the reader's that failed without a usage record, as those of API keys are recorded.
+func (c *Console) recordRefusal(p *page.Page, r refusal.Record, err error) {
+	e := app.AsError(err)
+	if c.o.Refusals == nil || e == nil || e.Kind == app.Canceled {
+		return
+	}
+	r.RequestID, r.AccountID, r.At, r.Method = p.RequestID(), p.User.AccountID, c.o.Now(), p.Request().Method
+	r.Status, r.Code, r.Param, r.Message = page.Status(e.Kind), e.Code, e.Param, e.Message
+	if e.Status != 0 {
+		r.Message = "" // A provider's own message may repeat the prompt.
+	}
+	if _, known := c.catalogFor(p).Model(r.Model); !known {
+		r.Model = ""
+	}
+	c.o.Refusals.Record(r)
+}
+
+// recordVideoRefusal records a video of the reader's that was refused before its job was made.
+func (c *Console) recordVideoRefusal(p *page.Page, route, model string, err error) {
+	c.recordRefusal(p, refusal.Record{Route: route, Style: string(catalog.VideosStyle), Model: model}, err)
+}
 
 // noModel is shown where the request named no model of the catalog.
 const noModel = "No model"

@@ -110,6 +110,7 @@ var assignments = map[string]assignment{
 	"POST /console/prompts/:id/duplicate":            {few: true},
 	"POST /console/prompts/:id/rename":               {body: "name={fresh}"},
 	"POST /console/prompts/:id/delete":               {few: true, scene: savedPrompt},
+	"POST /console/playground/runs/:id/delete":       {status: http.StatusNotFound, few: true},
 	"POST /console/prompts/:id/share":                {body: "version=1&end=7", status: http.StatusOK, few: true, scene: savedPrompt},
 	"POST /console/prompts/:id/shares/:share/revoke": {few: true, scene: savedPrompt},
 	"POST /console/shared/:token/copy":               {body: "name={fresh}"},

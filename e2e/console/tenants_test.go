@@ -90,7 +90,7 @@ var kinds = map[string]string{
 	"top_ups": "topup", "requests": "request", "calls": "request", "outbox": "mail", "models": "model", "assets": "asset",
 	"recipes": "tool", "limits": "wish", "catalog": "version", "members": "member", "invitations": "invitation", "sessions": "session",
 	"callbacks": "token", "docs": "document", "help": "guide", "prompts": "prompt", "shared": "shared", "shares": "share", "accounts": "account",
-	"codes": "promo", "credentials": "credential", "providers": "provider", "new": "preset",
+	"codes": "promo", "runs": "run", "credentials": "credential", "providers": "provider", "new": "preset",
 	"people": "member", "queues": "queue", "jobs": "mail",
 }
 

@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -37,8 +38,11 @@ type Playground struct {
 	Pane
 	Others []Pane // panes beside the first, at most PlayPanesMax with it
 	// Models are those that can be called, and paused ones.
-	Models   []views.Model
-	ImageMax int64 // maximum bytes of an image
+	Models    []views.Model
+	ImageMax  int64  // maximum bytes of an image
+	Owner     string // Owner is the user and the account whose runs the browser keeps apart from others.
+	KeepsRuns bool   // the account keeps runs, and the reader may read them
+	Unkept    bool   // the run could not be stored, although the account keeps runs
 }
 
 // Pane is one model with its settings and its conversation: one form. The form's field "pane" gives its number back, so
@@ -69,6 +73,8 @@ type Form struct {
 	SchemaName string
 	Schema     string // a JSON Schema
 	Vars       []Variable
+	// OwnSettings lets the pane differ from the others in its system prompt, parameters, format and tools.
+	OwnSettings bool
 
 	// PromptID is of the saved prompt that was opened, and PromptVersion of the version begun from: saving makes the next one.
 	PromptID, PromptVersion string
@@ -127,7 +133,7 @@ type Result struct {
 	Output    int64 // without reasoning tokens
 	Reasoning int64
 	Finish    string
-	Cost      app.Amount
+	Cost      app.Amount `json:"-"` // kept runs have it in nano-dollars
 	Estimated bool
 	Left      bool // the reader stopped the answer
 }
@@ -270,6 +276,39 @@ func (r Result) Facts() []views.Fact {
 		facts = append(facts, views.Fact{Name: "Finish", Value: finish})
 	}
 	return append(facts, views.Fact{Name: "Cost", Value: r.cost()})
+}
+
+// Stat is a value of an answer that can be compared with those of other answers.
+type Stat struct {
+	Name  string `json:"name"`
+	Text  string `json:"text"`
+	Value int64  `json:"value"`
+	// Better is "low" or "high", or empty where no value is better than another.
+	Better string `json:"better,omitempty"`
+}
+
+// Stats are what can be compared of an answer. Their order is the same for all answers.
+func (r Result) Stats() []Stat {
+	stats := []Stat{
+		{"First token", format.Duration(r.FirstByte), int64(r.FirstByte), "low"}, {"Total", format.Duration(r.Total), int64(r.Total), "low"},
+		{Name: "Speed"},
+		{Name: "Input", Text: format.Count(r.Input + r.CacheRead + r.CacheMade)}, {Name: "Output", Text: format.Count(r.Output + r.Reasoning)},
+		{"Cost", format.Dollars(r.Cost), int64(r.Cost), "low"},
+	}
+	if rate := r.rate(); rate != "" {
+		tokens := r.Output + r.Reasoning
+		stats[2] = Stat{"Speed", rate, tokens * int64(time.Second) / max(int64(r.Total-r.FirstByte), 1), "high"}
+	}
+	return stats
+}
+
+// statsText is Stats for the script of the page.
+func statsText(r Result) string {
+	text, err := json.Marshal(r.Stats())
+	if err != nil {
+		return "[]"
+	}
+	return string(text)
 }
 
 func (r Result) finish() string {
