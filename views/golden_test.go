@@ -99,7 +99,7 @@ var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "b
 const (
 	// A golden file lists all siblings of one kind up to a number. Of more it has only the first of each shape. Short siblings, such as
 	// the choices of a list, have at most shortLinesMax lines each.
-	repeatsMax       = 4
+	repeatsMax       = 3
 	repeatsKept      = 1
 	shortRepeatsMax  = 12
 	shortRepeatsKept = 6

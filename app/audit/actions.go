@@ -42,7 +42,7 @@ var known = []Known{
 	{"account.unfrozen", "unfroze the account", "account"},
 
 	{"content.deleted", "deleted the kept content of the call", "call"},
-	{"run.deleted", "deleted the kept run of the playground", "run"},
+	{"content.run_deleted", "deleted the kept run of the playground", "run"},
 
 	{"webhook.created", "created the webhook endpoint", "webhook endpoint"},
 	{"webhook.updated", "changed the webhook endpoint", "webhook endpoint"},

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -10,9 +11,7 @@ import (
 
 func confirmation(values url.Values) url.Values {
 	form := url.Values{"current_password": {password}}
-	for name, list := range values {
-		form[name] = list
-	}
+	maps.Copy(form, values)
 	return form
 }
 

@@ -106,7 +106,7 @@ func (s *Service) DeleteRun(ctx context.Context, p app.Principal, runID string) 
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
 			return errNoRun()
 		}
-		return s.o.Audit.Write(ctx, tx, p, audit.Event{Action: "run.deleted", Object: runID})
+		return s.o.Audit.Write(ctx, tx, p, audit.Event{Action: "content.run_deleted", Object: runID})
 	}))
 }
 

@@ -38,9 +38,11 @@ func TestTheMostRefusedAccountsComeFirst(t *testing.T) {
 			overrun_nanos, first_byte_micros, duration_micros, failed) select $1, date_bin('15 minutes', now(), '2000-01-01 00:00+00'), $2, 'm',
 			'chat', 'r', $3, 0, '{}', 0, 0, $4, 0, $5`, first, c.key, c.requests, c.firstByteMicro, c.failed)
 	}
-	for text, want := range map[string]struct{ calls, failed, refused int64 }{
-		"noor@": {10, 2, 9}, " HARBOUR ": {10, 2, 9}, "KEY_A": {8, 2, 7},
-	} {
+	for _, want := range []struct {
+		text                   string
+		calls, failed, refused int64
+	}{{"noor@", 10, 2, 9}, {" HARBOUR ", 10, 2, 9}, {"KEY_A", 8, 2, 7}} {
+		text := want.text
 		found, err := o.Callers(t.Context(), text)
 		if err != nil || len(found) != 1 || found[0].AccountID != first || found[0].Calls != want.calls || found[0].Failed != want.failed ||
 			found[0].Refused != want.refused || found[0].FirstByte() != time.Millisecond {

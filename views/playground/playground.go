@@ -124,18 +124,22 @@ type ToolCall struct {
 
 // Result is the time, the tokens and the cost of an answer.
 type Result struct {
-	RequestID string
-	FirstByte time.Duration
-	Total     time.Duration
-	Input     int64 // without cached tokens
-	CacheRead int64
-	CacheMade int64
-	Output    int64 // without reasoning tokens
-	Reasoning int64
-	Finish    string
-	Cost      app.Amount `json:"-"` // kept runs have it in nano-dollars
-	Estimated bool
-	Left      bool // the reader stopped the answer
+	RequestID string        `json:"request_id"`
+	FirstByte time.Duration `json:"first_byte_ns"`
+	Total     time.Duration `json:"total_ns"`
+	// Input is without cached tokens.
+	Input     int64 `json:"input_tokens"`
+	CacheRead int64 `json:"cache_read_tokens"`
+	CacheMade int64 `json:"cache_write_tokens"`
+	// Output is without reasoning tokens.
+	Output    int64  `json:"output_tokens"`
+	Reasoning int64  `json:"reasoning_tokens"`
+	Finish    string `json:"finish_reason"`
+	// Cost is kept in nano-dollars beside the result.
+	Cost      app.Amount `json:"-"`
+	Estimated bool       `json:"estimated"`
+	// Left means that the reader stopped the answer.
+	Left bool `json:"left"`
 }
 
 // ParamKind is the form field that a parameter gets.

@@ -188,9 +188,9 @@ func playgroundRuns() []Story {
 		runsStory("runs", "Runs of the account", func(v *playpages.Runs) { v.List = exampleRuns() }),
 		runsStory("runs-empty", "No runs yet", func(v *playpages.Runs) { v.Kept = true }),
 		runsStory("runs-not-kept", "The account keeps no runs", func(v *playpages.Runs) { v.ManagesAccount = true }),
-		Story{Name: "run", Group: "Playground", Title: "A run of the account", Status: 200, Path: playpages.RunsPath,
+		{Name: "run", Group: "Playground", Title: "A run of the account", Status: 200, Path: playpages.RunsPath,
 			View: func(s views.Shell) templ.Component { return playpages.RunPage(exampleRun(s)) }},
-		Story{Name: "run-delete", Group: "Playground", Title: "Delete a run", Status: 200, Path: playpages.RunsPath,
+		{Name: "run-delete", Group: "Playground", Title: "Delete a run", Status: 200, Path: playpages.RunsPath,
 			View: func(s views.Shell) templ.Component { return playpages.RunDeletePage(exampleRun(s)) }},
 	}
 }

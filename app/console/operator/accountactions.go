@@ -146,13 +146,14 @@ func viewTopup(t stripe.Topup) operatorpages.Topup {
 }
 
 // refundOf is the form for one top-up of the account. Other top-ups do not exist for it.
-func (c *Console) refundOf(p *page.Page, topupID, once string) (f operatorpages.ConfirmForm, one operator.AccountDetail, err error) {
-	if one, err = c.changeable(p); err != nil {
-		return f, one, err
+func (c *Console) refundOf(p *page.Page, topupID, once string) (f operatorpages.ConfirmForm, err error) {
+	one, err := c.changeable(p)
+	if err != nil {
+		return f, err
 	}
 	t, err := c.o.Payments.Topup(p.Request().Context(), one.ID, topupID)
 	if err != nil {
-		return f, one, err
+		return f, err
 	}
 	v := viewTopup(t)
 	f = accountForm(one, operatorpages.ActionRefund)
@@ -169,11 +170,11 @@ func (c *Console) refundOf(p *page.Page, topupID, once string) (f operatorpages.
 		{Name: "reason", Label: "Reason", Hint: "Visible to account members in the audit log.", Long: true, CharsMax: reasonCharsMax},
 	}
 	f.Buttons = []operatorpages.ConfirmButton{{Text: "Refund", Icon: ui.IconReceipt, Variant: ui.Destructive}}
-	return f, one, nil
+	return f, nil
 }
 
 func (c *Console) askRefund(p *page.Page) error {
-	f, _, err := c.refundOf(p, p.QueryParam("topup"), c.o.Payments.NewRefund())
+	f, err := c.refundOf(p, p.QueryParam("topup"), c.o.Payments.NewRefund())
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (c *Console) refund(p *page.Page) error {
 	if !refundForm.MatchString(once) {
 		once = c.o.Payments.NewRefund()
 	}
-	f, _, err := c.refundOf(p, p.FormValue("topup"), once)
+	f, err := c.refundOf(p, p.FormValue("topup"), once)
 	if err != nil {
 		return err
 	}
