@@ -91,7 +91,7 @@ func TestOperatorsSeeWhatIsLateAndWhatIsStuck(t *testing.T) {
 	k := withOperators(t)
 	p := k.operator("ann@example.com")
 	k.signedIn("leaver@example.com")
-	shows(t, p.see("/console/operator/queues"), http.StatusOK, "All queues healthy.", "mails are kept and not sent", "Nothing waits longer",
+	shows(t, p.see("/console/operator/queues"), http.StatusOK, "All queues healthy.", "mails are kept and not sent", "Nothing is overdue",
 		"Late when an account&#39;s round is overdue for 10\u00a0min, stuck for 1\u00a0h.")
 	leaver := k.accountOf("leaver@example.com")
 	k.run(`update accounts set closed_at = now() - interval '2 hours', erase_due_at = now() - interval '20 minutes' where id = $1`, leaver)

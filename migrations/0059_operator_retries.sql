@@ -6,5 +6,3 @@ alter table operator_actions
 	add column object text not null default '' check (length(object) <= 200),
 	drop constraint operator_actions_action_check,
 	add constraint operator_actions_action_check check (action in ('add', 'take', 'freeze', 'unfreeze', 'retry'));
-
-create index operator_actions_object on operator_actions (object, at desc) where object <> '';

@@ -11,5 +11,3 @@ create table notification_mails (
 );
 
 create index notification_mails_age on notification_mails (sent_at);
-create index api_keys_expiring on api_keys (expires_at) where expires_at is not null and deleted_at is null;
-create index key_networks_since on key_networks (since) where is_new;
