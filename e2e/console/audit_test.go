@@ -101,6 +101,7 @@ var undone = map[string]string{
 	"account.limits_answered":  "the operator does it, in the console",
 	"billing.promo_redeemed":   "people redeem codes in the console, which no key can enter",
 	"content.deleted":          "people delete what they see, in the console, which no key can enter",
+	"content.run_deleted":      "people delete what they see, in the console, which no key can enter",
 	"prompt.created":           "prompts are of the console, which no key can enter",
 	"prompt.deleted":           "prompts are of the console, which no key can enter",
 	"prompt.shared":            "prompts are of the console, which no key can enter",
