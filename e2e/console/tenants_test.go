@@ -233,10 +233,11 @@ func (m *tenants) silent(t *testing.T, a harness.Response) {
 	}
 }
 
-// bellPattern is the link to the stranger's own notifications, whose number can change between two answers.
-var bellPattern = regexp.MustCompile(`(?s)<a class="bell".*?</a>`)
+// bellPattern is the link to the stranger's own notifications, and the line about models that are paused now. Both can change between two
+// answers.
+var bellPattern = regexp.MustCompile(`(?s)<a class="bell".*?</a>|<section class="status-strip".*?</section>`)
 
-// neutral takes out of an answer what the request put in, and the number of the stranger's own notifications.
+// neutral takes out of an answer what the request put in, the number of the stranger's own notifications, and the line about models.
 func (m *tenants) neutral(body string) string {
 	var ids []string
 	for kind, id := range m.things {
