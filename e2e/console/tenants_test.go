@@ -299,7 +299,7 @@ func (m *tenants) notThere(t *testing.T, method, path, body string) {
 	people := maps.Clone(m.members)
 	people["owner"], people["stranger"] = m.signedIn, m.foreign
 	for who, p := range people {
-		nowhere := "/console/nothing" + strings.TrimPrefix(path, "/console") // The page suggests others by the words of the address.
+		nowhere := strings.Replace(path, "/console/", "/console/-", 1) // The page suggests others by the words of the address.
 		a, none := m.as(t, p, method, path, body), m.as(t, p, method, nowhere, body)
 		if got, want := m.pathless(a.Body, path), m.pathless(none.Body, nowhere); a.Status != http.StatusNotFound || got != want {
 			t.Errorf("to a person who is %s: %d %s", who, a.Status, firstDifferentLine(got, want))
