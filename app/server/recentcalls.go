@@ -24,10 +24,10 @@ func (s *Server) note(x *endedRequest) {
 	}
 }
 
-// reason returns what tells the cause of an error apart from others with its code.
-func reason(err error) string {
+// reason returns what tells the cause of an error apart from others with its code; empty for no error.
+func reason(err *app.Error) string {
 	if err == nil {
 		return ""
 	}
-	return app.AsError(err).Reason
+	return err.Reason
 }
