@@ -52,8 +52,9 @@ type start struct {
 	fresh *views.FreshKey
 	// Replaced is set when the key replaces one that ended with the verification of the address.
 	replaced bool
-	said     string // what the verification gave
-	sent     *homepages.SentCall
+	// Said is the sentence that tells what the verification of the address gave.
+	said string
+	sent *homepages.SentCall
 }
 
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. Figures that cannot be read

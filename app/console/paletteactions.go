@@ -20,8 +20,10 @@ import (
 type objectVerb struct {
 	icon  ui.IconName
 	title string
-	words string // further words that find it
-	path  string // what follows the address of the object
+	// Words are further words that find the action.
+	words string
+	// Path is added to the address of the object. It is empty for the page of the object itself.
+	path string
 }
 
 // keyVerbs are what can be done with a key. Each page asks before anything changes.
@@ -176,7 +178,7 @@ func (c *Console) near(p *page.Page) []views.SearchHit {
 		s.Query = word
 		hits = append(hits, s.PageHits()...)
 		if !p.SignedIn() || p.User.Role.Rights().Has(app.ReadModels) {
-			models, _ := c.findModels(p.Request().Context(), p, word) // the catalog is in memory and cannot fail
+			models, _ := c.findModels(p.Request().Context(), p, word) // The catalog is in memory and cannot fail.
 			hits = append(hits, models...)
 		}
 		for _, d := range docs.Search(word, 1) {

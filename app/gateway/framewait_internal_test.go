@@ -208,7 +208,7 @@ func TestAFloodOfSignsOfLifeEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p, w := quietCall(t, style, style, false, 0)
 			now := time.Now()
-			p.gateway.o.Now = func() time.Time { now = now.Add(tick); return now } // the clock of the deadlines stands still
+			p.gateway.o.Now = func() time.Time { now = now.Add(tick); return now } // The clock of the deadlines stands still.
 			var sender sync.WaitGroup
 			sender.Go(func() { send(w, []string{": hi\n\n"}, 0) })
 			if _, err := until(p.attempt); !errors.Is(err, provider.ErrNoFirstContent) {

@@ -178,7 +178,7 @@ func TestABoundIsTheSameNumberHoweverItIsWritten(t *testing.T) {
 				ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account}, Style: client, Body: []byte(body),
 			})
 			if e := app.AsError(err); e != nil && e.Kind != app.Internal {
-				continue // refused is as good, by the gateway or by the provider
+				continue // A refusal by the gateway or by the provider is as good.
 			}
 			must(t, err)
 			if r.Usage[3] != 100 || b.record().Overrun != 0 {

@@ -21,9 +21,9 @@ const (
 type Caller struct {
 	AccountID   string `db:"id"`
 	Account     string `db:"name"`
-	KeyID       string `db:"key_id"` // the key that the search names; empty for all
+	KeyID       string `db:"key_id"` // KeyID is the key that the search names. It is empty for all keys.
 	Refused     int64  `db:"refused"`
-	RefusedMost string `db:"refused_most"` // the code of most refusals
+	RefusedMost string `db:"refused_most"` // RefusedMost is the code that most refusals have.
 	// Calls, Failed and FirstByte are zero where no search asks for them. FirstByte is a mean.
 	Calls           int64 `db:"calls"`
 	Failed          int64 `db:"failed"`

@@ -38,7 +38,8 @@ func TestBuffersAreNoLargerThanTwiceWhatHasCome(t *testing.T) {
 		}
 		b.Release()
 	}
-	for size := range 3 * BytesMin { // what is put is found where it is looked for
+	// A buffer that was put must come back only for sizes that it has room for.
+	for size := range 3 * BytesMin {
 		p.put(p.get(size))
 		if b := p.get(size); cap(b) < size {
 			t.Fatalf("for %d bytes there is a buffer of %d", size, cap(b))

@@ -39,13 +39,18 @@ func JobStates() []JobState { return []JobState{JobFailing, JobWaiting, JobWorki
 
 // Job is one row of a queue as operators see it. It holds neither secrets nor content of customers.
 type Job struct {
-	ID           string     `db:"id"`
-	AccountID    string     `db:"account_id"` // empty for a job of no account
-	Kind         string     `db:"kind"`       // what the job does, such as the kind of a mail
-	Step         string     `db:"step"`       // the state that the owner of the table gives it
-	Tries        int        `db:"tries"`      // failed attempts
-	LastError    string     `db:"last_error"`
-	DueAt        *time.Time `db:"due_at"` // the next attempt; nil when none follows
+	ID string `db:"id"`
+	// AccountID is empty for a job of no account.
+	AccountID string `db:"account_id"`
+	// Kind names what the job does, such as the kind of a mail.
+	Kind string `db:"kind"`
+	// Step is the state that the owner of the table gives the job.
+	Step string `db:"step"`
+	// Tries counts the failed attempts.
+	Tries     int    `db:"tries"`
+	LastError string `db:"last_error"`
+	// DueAt is the time of the next attempt. It is nil when none follows.
+	DueAt        *time.Time `db:"due_at"`
 	ClaimedUntil *time.Time `db:"claimed_until"`
 	CreatedAt    time.Time  `db:"created_at"`
 	State        JobState   `db:"state"`
@@ -53,18 +58,24 @@ type Job struct {
 
 // JobQuery narrows a list of jobs.
 type JobQuery struct {
-	State JobState // empty for all
-	Text  string   // part of the id, the kind or the account's id
-	After string   // id of the last job of the page before
+	// State is empty for jobs of all states.
+	State JobState
+	// Text is a part of the id, of the kind or of the account's id.
+	Text string
+	// After is the id of the last job of the page before.
+	After string
 }
 
 // JobCounts are the jobs of a queue.
 type JobCounts struct {
-	Waiting  int64      `db:"waiting"` // without those that are worked on
-	Working  int64      `db:"working"`
-	Failing  int64      `db:"failing"` // waiting jobs whose last attempt failed
-	Oldest   *time.Time `db:"oldest"`
-	DueSince *time.Time `db:"due_since"` // when the first job was due that no worker has claimed
+	// Waiting does not count the jobs that are worked on.
+	Waiting int64 `db:"waiting"`
+	Working int64 `db:"working"`
+	// Failing counts the waiting jobs whose last attempt failed.
+	Failing int64      `db:"failing"`
+	Oldest  *time.Time `db:"oldest"`
+	// DueSince is when the first job became due that no worker has claimed. It is nil when there is none.
+	DueSince *time.Time `db:"due_since"`
 }
 
 // Queue lets operators read the jobs of one table and make one due. The package that owns the table fills it in.

@@ -197,7 +197,8 @@ func (c *Console) newBalance(p *page.Page) *balanceEvent {
 func (c *Console) answerPage(p *page.Page, s *pane) error {
 	call, err := s.call(p, false)
 	var heard wholeAnswer
-	called := "" // the id of the request, once a call was made that a link can lead to
+	// Called is the id of the request, once a call was made that a link can lead to.
+	called := ""
 	if err == nil {
 		called = call.ID
 		out, began := NewDeferredResponse(p.Response()), c.o.Now()
