@@ -2,7 +2,6 @@ package server
 
 import (
 	"umg/api"
-	"umg/app"
 	"umg/app/traffic"
 )
 
@@ -19,15 +18,7 @@ func (s *Server) note(x *endedRequest) {
 		s.o.RecentCalls.Record(traffic.RecentCall{
 			At: x.Started, RequestID: x.RequestID, AccountID: x.AccountID, IP: s.clientIP(x.request), KeyID: x.KeyID,
 			Method: method(x.request.Method), Route: x.route, Style: x.Style, Model: x.Model, Status: x.status, Code: x.ErrorCode(),
-			Reason: reason(x.Err), Refused: x.Err != nil,
+			Reason: x.ErrorReason(), Refused: x.Err != nil,
 		})
 	}
-}
-
-// reason returns what tells the cause of an error apart from others with its code; empty for no error.
-func reason(err *app.Error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Reason
 }
