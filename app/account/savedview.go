@@ -24,7 +24,7 @@ const (
 
 // Limits of saved views.
 const (
-	SavedViewsMax     = 20 // views of one user in one account, per page
+	SavedViewsMax     = 20 // This limits the views of one user in one account, per page.
 	viewNameRunesMax  = 60
 	viewQueryBytesMax = 2000
 )

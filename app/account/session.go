@@ -26,7 +26,7 @@ import (
 const (
 	sessionAgeMax     = 30 * 24 * time.Hour
 	sessionIdleMax    = 14 * 24 * time.Hour
-	visitorIdleMax    = time.Hour // for a session without a user
+	visitorIdleMax    = time.Hour // A session without a user ends after this time.
 	sessionTouchEvery = time.Minute
 	sessionsListMax   = 100
 	sessionDataMax    = 16 << 10
@@ -43,11 +43,11 @@ const (
 
 // SessionOptions of a store. All but Insecure must be set.
 type SessionOptions struct {
-	Key      [32]byte // encrypts session data in the database
+	Key      [32]byte // Key encrypts session data in the database.
 	Now      app.Clock
 	IDs      app.IDs
 	Random   io.Reader
-	Insecure bool // the console is served over plain http on an address other than loopback
+	Insecure bool // Insecure serves the console over plain http on an address other than loopback.
 	ClientIP func(*http.Request) string
 }
 
@@ -350,7 +350,7 @@ type SessionInfo struct {
 	IP        string
 	UserAgent string
 	CreatedAt time.Time
-	SeenAt    time.Time // precise to the minute
+	SeenAt    time.Time // SeenAt is precise to the minute.
 }
 
 // Sessions lists where a user is signed in, last seen first.

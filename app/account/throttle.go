@@ -16,9 +16,9 @@ import (
 
 // Limits of the throttle.
 const (
-	trustMax       = 90 * 24 * time.Hour // how long an address is trusted for a user after a sign-in from it
-	ipv6SubnetBits = 64                  // smallest subnet that a household or a rented server has
-	signUpsMax     = 20                  // sign-ups per hour from one address before it has to wait
+	trustMax       = 90 * 24 * time.Hour // A user's address is trusted for this long after a sign-in from it.
+	ipv6SubnetBits = 64                  // A household or a rented server has at least this subnet.
+	signUpsMax     = 20                  // This is per hour and address, without a wait.
 )
 
 // rule is how often something may be tried: so many times in a window without waiting, then with waits that double.
@@ -58,7 +58,7 @@ func (r rule) wait(tries int) time.Duration {
 type try struct {
 	rule    rule
 	subject [sha256.Size]byte
-	count   int // number of tries that it counts as
+	count   int // Count is the number of tries that it counts as.
 }
 
 // times is a try that counts as n, and at least as one.
