@@ -30,7 +30,7 @@ const (
 // probe measures the process. One goroutine uses it, and it allocates nothing after its first measurement.
 type probe struct {
 	samples []metrics.Sample
-	seen    []uint64 // the counts of each bucket of waits at the sample before
+	seen    []uint64 // Seen has the counts of the previous sample, by bucket of the histogram.
 }
 
 func newProbe() *probe {

@@ -13,7 +13,7 @@ const (
 	secretPrefix  = "sk-umg-"
 	secretChars   = 32
 	checksumChars = 6
-	shownChars    = len(secretPrefix) + 4 // characters that remain visible as Key.Prefix
+	shownChars    = len(secretPrefix) + 4 // Key.Prefix shows this many characters.
 	lastChars     = 4
 )
 
