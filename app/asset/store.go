@@ -135,7 +135,7 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 	if err = q.GetContext(ctx, &total, `select count(*)`+from, args...); err != nil {
 		return nil, 0, err
 	}
-	if f.Page-1 > total/f.Size { // a page that far behind the end would have no number here
+	if f.Page-1 > total/f.Size { // The offset of a page far behind the end would overflow.
 		return nil, total, nil
 	}
 	args = append(args, f.Size, (f.Page-1)*f.Size)

@@ -47,7 +47,7 @@ func TestEveryActionThatIsWrittenIsKnown(t *testing.T) {
 	for _, k := range audit.Actions() {
 		known[string(k.Action)] = true
 	}
-	folders := map[string][]string{} // the texts in each folder
+	folders := map[string][]string{} // Each folder has the strings of its files.
 	uses := map[string]bool{}
 	err := filepath.WalkDir("../..", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -33,7 +33,7 @@ func Quote(text string) string {
 			b.WriteString("[:]")
 		case strings.ContainsRune(ats, r):
 			b.WriteString("[at]")
-		case strings.ContainsRune("“”„‟\"", r): // a text must not end its own quotation
+		case strings.ContainsRune("“”„‟\"", r): // A text must not end its own quotation.
 			b.WriteByte('\'')
 		default:
 			b.WriteRune(r)
