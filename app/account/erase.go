@@ -10,7 +10,7 @@ import (
 	"umg/app/workqueue"
 )
 
-// How what is left of closed accounts is erased.
+// These are the pace and the limits of erasing closed accounts.
 const (
 	eraseEvery       = 5 * time.Second
 	eraseRoundMax    = time.Minute

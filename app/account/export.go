@@ -19,7 +19,6 @@ import (
 	"umg/billing"
 )
 
-// Limits of an export.
 const (
 	exportTimeMax  = 15 * time.Minute
 	exportRowsPage = 500

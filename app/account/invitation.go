@@ -15,7 +15,6 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of invitations.
 const (
 	invitationAgeMax  = 7 * 24 * time.Hour
 	invitationKeptMax = 30 * 24 * time.Hour // An expired invitation is kept for this long, so that a late reader learns why the link fails.

@@ -28,7 +28,7 @@ const (
 // LimitState is how far a request for higher limits is.
 type LimitState string
 
-// The states of a request for higher limits.
+// These are the states of a request for higher limits.
 const (
 	LimitOpen     LimitState = "open"
 	LimitDone     LimitState = "done"

@@ -17,7 +17,6 @@ import (
 	"umg/app/trial"
 )
 
-// Limits of accounts and their members.
 const (
 	accountNameChars = 80
 	membershipsMax   = 100 // A user can be in this many accounts.

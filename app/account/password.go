@@ -15,7 +15,6 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of a sign-in.
 const (
 	emailBytesMax    = 254
 	hashesMax        = 2  // Each hash takes a core for tens of milliseconds and 19 MiB.

@@ -10,7 +10,7 @@ import (
 	"umg/app/trial"
 )
 
-// What a new password must be. Passwords that were set under other rules go on to work.
+// These rules hold for new passwords. Passwords that were set under other rules still work.
 const (
 	passwordCharsMin   = 12
 	passwordBytesMax   = 128

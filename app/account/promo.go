@@ -20,7 +20,7 @@ import (
 	"umg/billing"
 )
 
-// Limits of promotion codes.
+// These are limits of promotion codes.
 const (
 	promoReasonRunesMax = 200
 	promoTimesMax       = 1_000_000
@@ -31,7 +31,7 @@ const (
 	promoMadeLength     = 12 // A code of 60 bits is too long to guess.
 )
 
-// A code is guessed with few tries and then with long waits: by an account, and from one address whatever account asks.
+// These limits slow down guesses of codes: by an account, and from one address for any account.
 var (
 	promoAccount = rule{scope: "promo_account", free: 8, first: 2 * time.Second, most: time.Hour, window: 24 * time.Hour}
 	promoIP      = rule{scope: "promo_ip", free: 20, first: 2 * time.Second, most: time.Hour, window: 24 * time.Hour}

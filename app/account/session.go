@@ -22,7 +22,6 @@ import (
 	"umg/app/seal"
 )
 
-// Limits of a session.
 const (
 	sessionAgeMax     = 30 * 24 * time.Hour
 	sessionIdleMax    = 14 * 24 * time.Hour
@@ -34,7 +33,7 @@ const (
 	tokenBytes        = 32
 )
 
-// The names of the cookie. With the prefix, browsers take it only from us, over a secure connection and for the whole
+// These are the names of the cookie. With the prefix, browsers take it only from us, over a secure connection and for the whole
 // host.
 const (
 	secureCookie   = "__Host-umg"

@@ -14,7 +14,6 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of the throttle.
 const (
 	trustMax       = 90 * 24 * time.Hour // A user's address is trusted for this long after a sign-in from it.
 	ipv6SubnetBits = 64                  // A household or a rented server has at least this subnet.
@@ -30,8 +29,8 @@ type rule struct {
 	window time.Duration
 }
 
-// The rules of a sign-in. A stranger who guesses is slowed down hard at one address and with one e-mail; over many
-// addresses the e-mail itself has to wait, but never for long, and not where its owner has signed in before.
+// These rules hold for sign-ins. A stranger who guesses is slowed down hard at one address and with one e-mail. Over many
+// addresses, the e-mail itself has to wait, but never for long, and not where its owner has signed in before.
 var (
 	signInPair  = rule{scope: "sign_in_pair", free: 5, first: time.Second, most: 15 * time.Minute, window: 24 * time.Hour}
 	signInIP    = rule{scope: "sign_in_ip", free: 100, first: time.Second, most: 15 * time.Minute, window: time.Hour}

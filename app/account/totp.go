@@ -20,7 +20,6 @@ import (
 	"umg/app/seal"
 )
 
-// What a second step of signing in is made of.
 const (
 	enrolMax      = time.Hour // A setup must be finished in this time.
 	seedBytes     = 20

@@ -19,7 +19,6 @@ import (
 	"umg/app/seal"
 )
 
-// Limits of what people change about how they sign in.
 const (
 	toldAccountsMax = 1000 // The audit logs of this many accounts record a change.
 	resetAgeMax     = time.Hour

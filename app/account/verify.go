@@ -18,7 +18,6 @@ import (
 	"umg/app/trial"
 )
 
-// Limits of the links that prove an address.
 const (
 	linkAgeMax  = 24 * time.Hour
 	linkKeptMax = 7 * 24 * time.Hour // An ended link is kept for this long, so that a late reader learns why it fails.

@@ -17,7 +17,7 @@ import (
 // see the state of the service are refused last.
 type Class uint8
 
-// The classes, first refused first.
+// The classes are in the order in which they are refused.
 const (
 	Trial Class = iota
 	Paid
@@ -25,7 +25,6 @@ const (
 	classes
 )
 
-// Defaults of the settings, and what the classes may have of a replica.
 const (
 	lateMaxDefault = 25 * time.Millisecond
 	busyPerCore    = 32 // With fewer calls, delay has another cause, and refusals would not end it.
@@ -35,7 +34,7 @@ const (
 	shards         = 16
 )
 
-// What a class may fill, in thousandths of the limit: the first to be refused leave room for the others.
+// A class may fill these thousandths of the limit, so that the first to be refused leave room for the others.
 var (
 	placesMille = [classes]int64{Trial: 800, Paid: 1000, Critical: 1125}
 	memoryMille = [classes]int64{Trial: 920, Paid: 950, Critical: 980}

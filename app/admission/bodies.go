@@ -6,7 +6,6 @@ import (
 	"umg/app"
 )
 
-// What the bodies of calls may hold in memory, from when they come until their call needs them no more.
 const (
 	bodyBytesStandard   = 512 << 20 // All bodies may hold this much where no limit of memory is known.
 	bodyShare           = 4         // All bodies may hold one part in bodyShare of a known limit.

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// The parameters of the latency controller. Its pressure is from 0 to 1000 for trial calls, to 2000 for paid ones and to 3000 for
-// critical ones. It rises faster the greater the scheduling delay is, and falls steadily, so that a process without delay admits all
-// calls again.
+// These are the parameters of the latency controller. Its pressure is from 0 to 1000 for trial calls, to 2000 for paid ones and to
+// 3000 for critical ones. It rises faster the greater the scheduling delay is, and falls steadily, so that a process without delay
+// admits all calls again.
 const (
 	lookEvery = 50 * time.Millisecond
 	climbMax  = 120 // The pressure rises by at most this many thousandths per look.

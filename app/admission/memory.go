@@ -20,7 +20,7 @@ const (
 	machineMille = 700
 )
 
-// The files in which the kernel has the memory limit of a container.
+// These files have the memory limit of a container.
 var containerFiles = []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 
 // LimitMemory returns how many bytes this process may hold, and sets the garbage collector's limit: the operator's

@@ -19,7 +19,6 @@ import (
 	"umg/billing"
 )
 
-// Limits of the alerts about budgets.
 const (
 	budgetAlertsMax  = 8 // A key has at most this many alerts.
 	budgetAlertEvery = time.Minute

@@ -20,9 +20,9 @@ import (
 	"umg/app/seal"
 )
 
-// Limits of the ring. While notifications arrive, a key in memory is as good as its row, and is read again now and
-// then all the same. While they do not, it is read again soon; and while the store is away as well, what was last
-// known to be good is good enough for a while, since an outage of the store must not end every customer's work.
+// These are limits of the cache. While notifications arrive, a key in memory is as good as its row, but is still read again now and
+// then. While they do not, it is read again soon. While the store is also away, the last known key is good for a while, because an
+// outage of the store must not end every customer's work.
 const (
 	ringKeysMax    = 100_000
 	ringUnknownMax = 10_000
@@ -75,7 +75,7 @@ type Cache struct {
 	networks map[networkUse]time.Time       // Networks has those that are not written yet.
 }
 
-// cachedKey is a key in memory, under one of its secrets. All but what is atomic is guarded by the ring's lock.
+// cachedKey is a key in memory, under one of its secrets. The cache's lock guards all members that are not atomic.
 type cachedKey struct {
 	key      Key
 	previous bool // The secret is the one from before the last rotation.

@@ -291,8 +291,8 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	}
 }
 
-// A database that hangs is queried in the background of calls whose keys are cached, after the first of them has waited until its
-// timeout.
+// TestRingDoesNotWaitForAStoreThatHangs checks that only the first call waits. The others use cached keys while a query runs in the
+// background.
 func TestRingDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,7 +13,6 @@ import (
 	"umg/billing"
 )
 
-// Limits of a key.
 const (
 	keysMax        = 200 // An account has at most this many keys that are not deleted.
 	keyNameChars   = 80
@@ -32,7 +31,7 @@ var envPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,19}$`)
 // ErrorMode says which HTTP statuses the chat route answers a key's failed calls with.
 type ErrorMode string
 
-// The two ways: 200 with the code in the body, as the service documents it, or the status itself.
+// Documented answers 200 with the code in the body, and Standard answers the status itself.
 const (
 	Documented ErrorMode = "documented"
 	Standard   ErrorMode = "standard"

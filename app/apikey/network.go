@@ -11,7 +11,6 @@ import (
 	"umg/app/seal"
 )
 
-// Limits of what is remembered of the networks that keys are used from.
 const (
 	networksMax   = 16 // A key has at most this many; the least recently used is dropped first.
 	networkBits4  = 24

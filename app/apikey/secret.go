@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The shape of a key: a prefix that people and secret scanners recognise, the secret, and a checksum over it, which
-// rejects what was mistyped, cut or made up before anything is looked up.
+// A key is a prefix that people and secret scanners recognise, the secret, and a checksum over it, which rejects what was mistyped,
+// cut or made up before anything is looked up.
 const (
 	secretPrefix  = "sk-umg-"
 	secretChars   = 32

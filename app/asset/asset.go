@@ -11,7 +11,7 @@ import (
 // LiveMax is how many assets an account may have. The database counts, so that no race goes beyond it.
 const LiveMax = 10_000
 
-// Bounds of a page of the list; wire.md 4.3, N16.
+// These are the limits of a page of the list.
 const (
 	PageSizeMax     = 100
 	PageSizeDefault = 20
@@ -20,7 +20,7 @@ const (
 // Kind is the type of an asset, as its creator says and its bytes prove.
 type Kind string
 
-// The kinds.
+// These are the kinds of assets.
 const (
 	Image Kind = "image"
 	Video Kind = "video"
@@ -30,7 +30,7 @@ const (
 // State is how far an asset is. Upstreams' own words pass through where they are none of these.
 type State string
 
-// The states; wire.md 4.3, N7. Only an active asset can be used.
+// These are the states of an asset. Only an active asset can be used.
 const (
 	Created    State = "created"
 	Processing State = "processing"

@@ -61,7 +61,7 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	return b, postgres.StoreError("asset: list assets that wait", err)
 }
 
-// leaving is the condition of a row that is to go, and since the moment from which on it waits.
+// leaving is the condition of a row to remove, and waitsSince is when a row began to wait.
 const (
 	leaving    = `(deleted_at is not null or pending_at is not null)`
 	waitsSince = `coalesce(deleted_at, pending_at, created_at)`

@@ -19,7 +19,7 @@ import (
 	"umg/app/provider/assetapi"
 )
 
-// The waits of production, and the bounds of what faces ask.
+// These are the waits of production and the limits of a Service.
 const (
 	settleStandard = time.Minute
 	firstStandard  = 2 * time.Second

@@ -16,7 +16,6 @@ import (
 	"umg/app/media"
 )
 
-// Bounds of sources.
 const (
 	imageBytesMax  = 30 << 20
 	pixelsMax      = 40_000_000

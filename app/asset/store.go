@@ -54,13 +54,13 @@ func (r *assetRow) asset() Asset {
 	}
 }
 
-// How the database says that an account has as many as it may, and that it is closed.
+// With these, the database says that an account has as many assets as it may, and that it is closed.
 const (
 	limitConstraint = "asset_counts_limit"
 	closedCode      = "23001"
 )
 
-// What insert answers where there is no place for another.
+// An insert fails with these when no further asset is allowed.
 var (
 	errFull   = errors.New("asset: the account has as many assets as it may")
 	errClosed = errors.New("asset: the account is closed")

@@ -14,7 +14,6 @@ import (
 	"umg/app/workqueue"
 )
 
-// The pace of the worker.
 const (
 	stepsMax = 16 // This limits parallel steps.
 	claimMax = time.Minute

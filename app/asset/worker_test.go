@@ -317,7 +317,8 @@ func TestAnAssetIsFollowedEverMoreSlowly(t *testing.T) {
 	}
 }
 
-// Postgres may cancel any statement that took too long. The result of a look is written again while its claim lasts.
+// TestAResultIsWrittenAgainWhenTheStoreDidNotTakeIt cancels statements, as Postgres may. The worker writes the result again while
+// its claim lasts.
 func TestAResultIsWrittenAgainWhenTheStoreDidNotTakeIt(t *testing.T) {
 	t.Parallel()
 	for _, step := range []struct {

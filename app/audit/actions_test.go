@@ -40,7 +40,7 @@ func TestEveryActionHasWordsAndAKind(t *testing.T) {
 	}
 }
 
-// What writes to the log names its actions in texts, so a text of that form in a folder that uses the log is an action.
+// TestEveryActionThatIsWrittenIsKnown takes a string of that form for an action when its folder uses the log.
 func TestEveryActionThatIsWrittenIsKnown(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

@@ -18,7 +18,6 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of an entry and of a page of them.
 const (
 	pageMax        = 100
 	pagesMax       = 10_000 // An export has at most this many pages.
@@ -38,7 +37,7 @@ type Action string
 // Actor is the kind of the actor of an entry.
 type Actor string
 
-// The kinds of actors.
+// These are the kinds of actors.
 const (
 	ByUser     Actor = "user"
 	ByKey      Actor = "key"
@@ -223,7 +222,7 @@ func Changed(fields ...Change) []Change {
 	return changes
 }
 
-// cut makes s valid text of at most so many runes.
+// storableText makes s valid text of at most so many runes.
 func storableText(s string, runesMax int) string {
 	return app.Truncate(strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), ""), runesMax)
 }

@@ -65,7 +65,7 @@ type devTier struct {
 	} `json:"tier"`
 }
 
-// The meters for which text models have prices in the files.
+// These are the meters for which the files have prices of text models, and words of the files.
 const (
 	meterInput         = "input_tokens"
 	meterOutput        = "output_tokens"

@@ -20,7 +20,6 @@ import (
 	"umg/app/seal"
 )
 
-// The limits of a message.
 const (
 	addressBytesMax = 254
 	subjectRunesMax = 200
@@ -42,7 +41,7 @@ type Message struct {
 // State is what became of a mail.
 type State string
 
-// The states of a mail.
+// These are the states of a mail.
 const (
 	Queued State = "queued" // The mail waits for an attempt.
 	Sent   State = "sent"   // A mail server has accepted the mail.

@@ -10,8 +10,8 @@ import (
 // quoteRunesMax bounds the length of a text by another user in a mail.
 const quoteRunesMax = 60
 
-// The signs that make mail programs turn words into links, with the forms that other scripts have of them, and what is shown
-// instead. A dot or colon before a blank or at the end makes no link.
+// These signs make mail programs turn words into links; other scripts have more forms of them. A dot or colon before a blank or at
+// the end makes no link.
 const (
 	dots   = ".．。｡․"
 	colons = ":：﹕"

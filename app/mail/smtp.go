@@ -18,7 +18,7 @@ import (
 // Security is how the way to the mail server is protected.
 type Security string
 
-// The ways to protect it.
+// These are the ways to protect the connection.
 const (
 	StartTLS Security = "starttls" // The connection must upgrade to TLS before login and mail.
 	TLS      Security = "tls"      // The connection has TLS from the first byte.

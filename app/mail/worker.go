@@ -11,7 +11,7 @@ import (
 	"umg/app/workqueue"
 )
 
-// How mails are tried and how long they are kept.
+// These are the pace and the limits of attempts, and how long mails are kept.
 const (
 	pollEvery     = time.Second
 	atOnceMax     = 8 // A replica makes this many attempts at once.

@@ -30,7 +30,7 @@ type Heading struct {
 	Level int
 }
 
-// The bounds. What goes beyond them is shown as it was written.
+// What is beyond these bounds is shown as it was written.
 const (
 	formattedBytesMax = 256 << 10 // A text is read as Markdown up to this size.
 	plainBytesMax     = 1 << 20   // This much of the rest is shown without format. A sentence says that more is left out.

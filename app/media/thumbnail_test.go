@@ -205,7 +205,7 @@ func TestTheProgramIsFoundOnThePath(t *testing.T) {
 	}
 }
 
-// playlist is no video, and would have the program fetch an address.
+// TestAFileThatIsNoVideoIsNotFollowed uses playlists, which would make the program fetch an address.
 func TestAFileThatIsNoVideoIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -12,7 +12,7 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of what is read.
+// These are limits of what is read.
 const (
 	PageMax      = 50                  // A page has at most this many accounts.
 	SpentOver    = 30 * 24 * time.Hour // An account's spend is shown over this period.
@@ -26,7 +26,7 @@ const (
 // State narrows accounts to those in it.
 type State string
 
-// The states that accounts can be narrowed to.
+// A list can be narrowed to these states.
 const (
 	All    State = ""
 	Frozen State = "frozen"
@@ -37,7 +37,7 @@ const (
 // Sort is the order of accounts.
 type Sort string
 
-// The orders of accounts.
+// These are the orders of accounts.
 const (
 	Newest  Sort = ""
 	Balance Sort = "balance" // The highest balance comes first.

@@ -29,7 +29,7 @@ const (
 // Kind is what can be done to an account.
 type Kind string
 
-// The kinds of adjustments.
+// These are the kinds of adjustments.
 const (
 	Add      Kind = "add"  // Added credit does not expire.
 	Take     Kind = "take" // Only free credit can be taken back.

@@ -172,7 +172,7 @@ func TestAnAccountIsFrozenUntilAnOperatorUnfreezesIt(t *testing.T) {
 	}
 }
 
-// What only a debt froze goes on when it is paid, unless an operator freezes it as well.
+// TestADebtorCanBeFrozenForGood freezes a debtor also as an operator, so a payment does not unfreeze the account.
 func TestADebtorCanBeFrozenForGood(t *testing.T) {
 	t.Parallel()
 	o := open(t)
