@@ -60,7 +60,7 @@ type Options struct {
 	Random     io.Reader
 	Log        *slog.Logger
 	Trial      trial.Policy
-	SignUpsMax int         // SignUpsMax is per hour and address, without a wait; zero means the default.
+	SignUpsMax int         // SignUpsMax is the number of sign-ups per hour and address without a wait; zero means the default.
 	Mail       mail.Sender // Without Mail, e-mail addresses are not verified.
 	BaseURL    string      // BaseURL is the scheme and host of links in mails.
 	Key        [32]byte    // Key is the server's secret; it may be zero in commands that neither sign users in nor encrypt.

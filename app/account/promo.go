@@ -52,7 +52,7 @@ type Promo struct {
 	Reason    string     `db:"reason"`
 	CreatedBy string     `db:"created_by"`
 	CreatedAt time.Time  `db:"created_at"`
-	ExpiresAt time.Time  `db:"expires_at"` // ExpiresAt is the expiry of the code.
+	ExpiresAt time.Time  `db:"expires_at"` // ExpiresAt ends the code, not the credit that it gave.
 	EndedBy   string     `db:"ended_by"`   // EndedBy is the operator who ended the code early; it is empty otherwise.
 }
 

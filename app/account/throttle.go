@@ -17,7 +17,7 @@ import (
 const (
 	trustMax       = 90 * 24 * time.Hour // A user's address is trusted for this long after a sign-in from it.
 	ipv6SubnetBits = 64                  // A household or a rented server has at least this subnet.
-	signUpsMax     = 20                  // This is per hour and address, without a wait.
+	signUpsMax     = 20                  // One address may sign up this often per hour before it has to wait.
 )
 
 // rule is how often something may be tried: so many times in a window without waiting, then with waits that double.
@@ -57,7 +57,7 @@ func (r rule) wait(tries int) time.Duration {
 type try struct {
 	rule    rule
 	subject [sha256.Size]byte
-	count   int // Count is the number of tries that it counts as.
+	count   int // Count is how many tries this one counts as.
 }
 
 // times is a try that counts as n, and at least as one.

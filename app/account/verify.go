@@ -135,7 +135,7 @@ func (s *Service) VerifyEmail(ctx context.Context, p app.Principal, token, passw
 			row, err := s.linkRow(ctx, tx, f)
 			return errors.Join(err, row.refuseOr(now))
 		}
-		who, err := personByID(ctx, tx, userID) // Here useLink has locked the row.
+		who, err := personByID(ctx, tx, userID) // The query in useLink has locked the row.
 		if err != nil {
 			return personError(err)
 		}

@@ -50,7 +50,7 @@ type Options struct {
 	Headroom    int64         // Headroom is that of the function of this name; zero leaves the pace of the garbage collector alone.
 
 	BodyBytesMax    int64 // BodyBytesMax is the limit for all bodies together; zero means a quarter of MemoryMax, or 512 MiB.
-	AccountBytesMax int64 // AccountBytesMax is that of one account; zero means 64 MiB, or half of BodyBytesMax if less.
+	AccountBytesMax int64 // AccountBytesMax is the limit for one account's bodies; zero means 64 MiB, or half of BodyBytesMax if less.
 }
 
 // Controller admits calls. It is safe for concurrent use.
@@ -64,7 +64,7 @@ type Controller struct {
 	turns    [classes]atomic.Uint64 // Turns adds up the thousandths of calls, to spread refusals evenly.
 	waits    atomic.Uint64
 	refused  [reasons][classes]atomic.Int64
-	bodies   atomic.Int64 // Bodies is in bytes.
+	bodies   atomic.Int64 // Bodies is the bytes that all bodies hold.
 	latency  latencyController
 	asleep   atomic.Bool   // Run measures rarely, until a call enters.
 	entering chan struct{} // A call that enters wakes Run.

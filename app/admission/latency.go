@@ -17,11 +17,11 @@ const (
 	// patience is how many looks in a row must be late before the first call is refused. A shorter queue is a burst, which ends by
 	// itself.
 	patience = 10
-	// patienceAgain is the same while calls are refused.
+	// patienceAgain is the number of late looks while calls are already refused.
 	patienceAgain  = 2
 	pressureMax    = int64(classes) * perMille
-	paidLetMin     = 50  // So many thousandths of paid calls always pass: delay alone never stops the service.
-	criticalLetMin = 200 // So many thousandths of critical requests always pass, so that people can see the state.
+	paidLetMin     = 50  // At least this many thousandths of paid calls pass: delay alone never stops the service.
+	criticalLetMin = 200 // At least this many thousandths of critical requests pass, so that people can see the state.
 	waitsSeenMin   = 16  // A look with fewer waiting goroutines says nothing.
 )
 
@@ -44,7 +44,7 @@ type latencyController struct {
 	row      int // Row counts late looks in a row.
 	// Shut counts measurements in a row between which no call was admitted, and at which no call could have been.
 	shut    atomic.Int64
-	entered uint64 // Entered is that of the Controller at the last look.
+	entered uint64 // Entered is Controller.entered at the last look.
 }
 
 // shutMax is how long a replica that admits no calls counts as overloaded for a moment only.

@@ -11,12 +11,12 @@ import (
 
 const (
 	callBytes       = 256 << 10 // A call has buffers of two connections, a small body and a running stream.
-	callDescriptors = 3         // A call has two connections and what they need.
+	callDescriptors = 3         // A call has two connections, and may need one more descriptor.
 	callsMin        = 64
 	callsMax        = 16 << 10
 	// The collector's limit is so many thousandths of a container's memory; the rest is memory that it does not count.
 	softMille = 900
-	// machineMille is the same of a machine without a limit, because other programs also run on it.
+	// machineMille is the share of a machine without a limit, because other programs also run on it.
 	machineMille = 700
 )
 

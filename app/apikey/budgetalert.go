@@ -22,7 +22,7 @@ import (
 const (
 	budgetAlertsMax  = 8 // A key has at most this many alerts.
 	budgetAlertEvery = time.Minute
-	budgetAlertBatch = 50 // This is the number of budgets per transaction.
+	budgetAlertBatch = 50 // One transaction has at most this many budgets.
 	budgetAlertTurns = 20 // A round has at most this many transactions, so that other work gets its turn.
 	budgetWhole      = 100
 	budgetPeopleMax  = 20 // An alert goes to at most this many addresses.

@@ -31,7 +31,7 @@ const (
 	unknownAgeMax  = 30 * time.Second
 	lastGoodMax    = 10 * time.Minute
 	lookupsMax     = 8    // This limits parallel queries for unknown keys: replicas that start together share a database.
-	lookupQueueMax = 1024 // Further keys are asked to retry.
+	lookupQueueMax = 1024 // When this many keys wait for a query, further ones are asked to retry.
 	lookupMax      = 2 * time.Second
 	awayPause      = 500 * time.Millisecond // No query starts for this long after a failed one.
 	usedEvery      = time.Minute            // This is the precision of last_used_at.
@@ -72,7 +72,7 @@ type Cache struct {
 
 	usedMu   sync.Mutex
 	used     map[seal.Fingerprint]secretUse // Used has the uses that are not written yet.
-	networks map[networkUse]time.Time       // Networks has those that are not written yet.
+	networks map[networkUse]time.Time       // Networks has the networks that are not written yet.
 }
 
 // cachedKey is a key in memory, under one of its secrets. The cache's lock guards all members that are not atomic.
@@ -83,7 +83,7 @@ type cachedKey struct {
 	epoch    uint64
 	usedAt   atomic.Int64                   // UsedAt is the last noted use of the secret, in Unix seconds.
 	from     atomic.Pointer[string]         // From is the address whose network was noted last.
-	networks atomic.Pointer[[]netip.Prefix] // Networks were noted since the key was read.
+	networks atomic.Pointer[[]netip.Prefix] // Networks are those noted since the key was read.
 }
 
 // NewCache returns an empty cache. It panics when a required option is missing.

@@ -447,7 +447,7 @@ func TestRingTellsKeysBeyondItsQueueToComeBack(t *testing.T) {
 	}
 }
 
-// TestRingKnowsWhoHasHadMoreThanATrial checks that the cache reads an account's payments with its key, and hears of the first one.
+// TestRingKnowsWhoHasHadMoreThanATrial checks that the cache knows whether an account has paid, and hears of the first payment.
 func TestRingKnowsWhoHasHadMoreThanATrial(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -70,7 +70,7 @@ type Secret struct {
 	LeakedAt  *time.Time // LeakedAt is when the secret was found in public. The key stays off until it is rotated.
 
 	// The previous secret is the one from before the last rotation.
-	PreviousUntil    *time.Time // The previous secret works until then; it is nil without one.
+	PreviousUntil    *time.Time // PreviousUntil is when the previous secret ends; nil without one.
 	PreviousLastFour string
 	PreviousUsedAt   *time.Time // PreviousUsedAt is precise to the minute.
 }
@@ -110,7 +110,7 @@ type Spec struct {
 	LogContent        bool           // LogContent asks to store the content of the key's calls.
 	Strict            bool           // Strict refuses parameters that a model does not support, instead of ignoring them.
 	Concurrency       int            // Concurrency limits parallel calls; zero leaves only the account's limit.
-	RequestsPerMinute int64          // Zero leaves only the models' limits, also below.
+	RequestsPerMinute int64          // RequestsPerMinute and TokensPerMinute of zero leave only the models' limits.
 	TokensPerMinute   int64
 	ExpiresAt         *time.Time
 	Budget            *billing.Allowance // Without a Budget, only the account's credit limits the key.

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	networksMax   = 16 // A key has at most this many; the least recently used is dropped first.
+	networksMax   = 16 // A key has at most this many networks; the least recently used is dropped first.
 	networkBits4  = 24
 	networkBits6  = 48
 	networkAbsent = 30 * 24 * time.Hour // A network counts as new again after this absence.

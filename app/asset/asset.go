@@ -45,13 +45,13 @@ type Asset struct {
 	Name      string
 	URL       string
 	State     State
-	Reason    string // Reason is why it failed, for people.
+	Reason    string // Reason is why the asset failed, for people.
 	MediaType string // MediaType is that of the source when it was checked.
 	Bytes     int64  // Bytes is the size of the source when it was checked; 0 when its server does not say.
 	Width     int    // Width is in pixels; 0 for assets that are not pictures.
 	Height    int
 
-	Provider   string          // Provider is the upstream that keeps it.
+	Provider   string          // Provider is the upstream that keeps the asset.
 	UpstreamID string          // UpstreamID is the id at the provider.
 	Extra      json.RawMessage // Extra is an object with what else the upstream says. Answers repeat its members.
 

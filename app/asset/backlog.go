@@ -19,7 +19,7 @@ const (
 // Backlog is the state of the unfinished assets of all accounts, for the operator.
 type Backlog struct {
 	Following int64      `db:"following"` // Following counts assets that their provider still processes.
-	Removing  int64      `db:"removing"`  // Removing counts deleted and cut assets that their provider may still have.
+	Removing  int64      `db:"removing"`  // Removing counts assets of deletes and of cut creates that their provider may still have.
 	Working   int64      `db:"working"`   // Working counts assets that are looked at now.
 	Oldest    *time.Time `db:"oldest"`    // Oldest is the time since which the first of them waits.
 	DueSince  *time.Time `db:"due_since"` // DueSince is when the oldest unclaimed look was due.

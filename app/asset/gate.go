@@ -8,7 +8,7 @@ import (
 	"umg/app"
 )
 
-// This many creates and previews run at once, and another one waits for its turn for turnMax.
+// This many creates and previews run at once, and a further one waits for its turn for up to turnMax.
 const (
 	createsMax           = 64
 	createsByAccountMax  = 16

@@ -299,7 +299,7 @@ func TestEveryContractThatIsNotProvenCompiles(t *testing.T) {
 			of.upstream = [][]llm.Style{nil, {llm.Chat}, {llm.Messages}, {llm.Responses}, {llm.Native}, llm.Styles()}[i%6]
 			c, _, err := b.build(style, of)
 			if err != nil && len(of.ranges) > 0 {
-				refused++ // The builder refused it.
+				refused++ // A range can be refused when the contract is assembled.
 				continue
 			}
 			if err != nil || of.mayNotCompile() {

@@ -65,7 +65,7 @@ type devTier struct {
 	} `json:"tier"`
 }
 
-// These are the meters for which the files have prices of text models, and words of the files.
+// These are the meters of text models and the words of the files, and the units of their prices.
 const (
 	meterInput         = "input_tokens"
 	meterOutput        = "output_tokens"

@@ -10,7 +10,7 @@ import (
 // quoteRunesMax bounds the length of a text by another user in a mail.
 const quoteRunesMax = 60
 
-// These signs make mail programs turn words into links; other scripts have more forms of them. A dot or colon before a blank or at
+// These signs, also in the forms of other scripts, make mail programs turn words into links. A dot or colon before a blank or at
 // the end makes no link.
 const (
 	dots   = ".．。｡․"

@@ -26,7 +26,7 @@ const (
 )
 
 const (
-	halfMax  = 10 * time.Second // Connecting and login have this timeout, and the transfer too.
+	halfMax  = 10 * time.Second // An attempt has this timeout twice: for connecting and login, and for the transfer.
 	wordsMax = 500              // This many bytes of an error are stored.
 )
 

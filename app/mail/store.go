@@ -41,7 +41,7 @@ func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) ([
 type sendResult struct {
 	state State
 	dueAt *time.Time // DueAt is the time of the next attempt; nil for none.
-	words string     // Words are the reason of the failure.
+	words string     // Words say why the attempt failed.
 }
 
 // finish stores the result of an attempt, unless another replica has taken the mail over. A mail that ends loses its body.

@@ -113,7 +113,7 @@ func Manual(markdown string) (HTML, []Heading) {
 func (h HTML) Fill(values map[string]string) HTML {
 	pairs := make([]string, 0, 4*len(values))
 	for name, value := range values {
-		pairs = append(pairs, "{{"+name+"}}", html.EscapeString(value))       // In texts, a name has its braces.
+		pairs = append(pairs, "{{"+name+"}}", html.EscapeString(value))       // In texts, the braces are not escaped.
 		pairs = append(pairs, "%7B%7B"+name+"%7D%7D", url.QueryEscape(value)) // In addresses, the braces are escaped.
 	}
 	return HTML(strings.NewReplacer(pairs...).Replace(string(h)))

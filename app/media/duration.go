@@ -14,7 +14,7 @@ const (
 	boxesMax       = 2000 // This many boxes are read in one file, each by its head only.
 	boxHeadBytes   = 8
 	durationMax    = 24 * time.Hour
-	headerBytesMax = 32 // So much is read of a box that holds a duration.
+	headerBytesMax = 32 // At most this much is read of a box that holds a duration.
 	largeSizeBytes = 8
 )
 

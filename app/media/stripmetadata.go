@@ -52,7 +52,7 @@ func stripPNG(data []byte, _ image.Config) ([]byte, error) {
 
 // These are the markers of JPEG that stripJPEG distinguishes.
 const (
-	jpegStuffed = 0x00 // It marks an FF byte of the picture data.
+	jpegStuffed = 0x00 // After FF, this byte means an FF byte of the picture data.
 	jpegFirst   = 0xd0 // Restart and start markers have no length.
 	jpegBegin   = 0xd8
 	jpegEnd     = 0xd9

@@ -97,7 +97,7 @@ func (m *Thumbnailer) Spritesheet(ctx context.Context, file string) (Picture, er
 	if err != nil {
 		return Picture{}, err
 	}
-	// The picture has the frame in the middle of each tenth, so the film begins half a tenth earlier and has one frame for each.
+	// The picture has the frame in the middle of each tenth: the filter shifts the video by half a tenth and takes a frame for each.
 	micros := long.Microseconds()
 	filter := fmt.Sprintf("setpts=PTS-STARTPTS-%d/1000000/TB,fps=fps=%d/%d:start_time=0:round=up,%s,tile=%dx%d",
 		micros/(2*frames), int64(frames*time.Second/time.Microsecond), micros, fit(tileWidthMax, tileHeightMax), columns, rows)

@@ -21,7 +21,7 @@ const (
 
 	pricesCheckedEvery = 10 * time.Minute
 	batchMax           = 100 // This limits the accounts in one transaction.
-	batchesMax         = 50  // One call of Notify has this many batches for each model.
+	batchesMax         = 50  // One call of Notify has at most this many batches for each model.
 	pathOfModel        = "/console/models/"
 )
 

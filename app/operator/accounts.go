@@ -16,7 +16,7 @@ import (
 const (
 	PageMax      = 50                  // A page has at most this many accounts.
 	SpentOver    = 30 * 24 * time.Hour // An account's spend is shown over this period.
-	spentTimeMax = time.Second         // Adding it up has this timeout; a page works without it.
+	spentTimeMax = time.Second         // Adding up the spend has this timeout; a page works without it.
 	queryMax     = 200                 // A search text has at most this many characters.
 	peopleShown  = 100
 	entriesShown = 20
