@@ -162,8 +162,8 @@ type service struct {
 	name   string
 	create string
 	ask    func(prompt string) object
-	at     func(created object) string // where the render is asked for
-	status func(v object) string       // in the words of the videos style
+	at     func(created object) string // At is the path of the render.
+	status func(v object) string       // Status returns a status of the videos style.
 	file   func(u *upstream, at string, v object) answered
 }
 
