@@ -11,10 +11,10 @@ import (
 
 const (
 	metadataKeysMax   = 50
-	metadataKeyMax    = 40  // characters
-	metadataValueMax  = 500 // characters
+	metadataKeyMax    = 40  // The unit is characters.
+	metadataValueMax  = 500 // The unit is characters.
 	formKeysMax       = 500
-	listedMax         = 100 // objects on one page of a list
+	listedMax         = 100 // One page of a list has at most this many objects.
 	listedStandard    = 10
 	expansionDepthMax = 4
 )
