@@ -23,7 +23,7 @@ var refusals = []struct {
 	status    int
 	body      string
 	class     provider.Class
-	meant     int // status
+	meant     int
 	code      string
 	ambiguous bool
 }{
@@ -223,7 +223,7 @@ func TestAnOrderIsNeverSentTwice(t *testing.T) {
 				mu.Lock()
 				orders++
 				mu.Unlock()
-				return // closes a connection that was in use before
+				return // The server closes a connection on which it answered before.
 			}
 			if first {
 				body := accepted[catalog.VideosStyle]
