@@ -49,7 +49,7 @@ func TestAKeyRunsAsManyCallsAtOnceAsItMay(t *testing.T) {
 		t.Errorf("the message names neither key nor limit: %s", e.Message)
 	}
 	first.Release(0)
-	first.Release(0) // a second one gives nothing back
+	first.Release(0) // A second Release returns nothing.
 	mustTake(t, l, by(k))
 	refused(t, l, by(k), "max_concurrency_exceeded")
 }
@@ -71,7 +71,7 @@ func TestACallIsCountedAgainstAllLimitsOrNone(t *testing.T) {
 	t.Parallel()
 	key := ratelimit.Key{ID: "key_1", RequestsPerMinute: 5, TokensPerMinute: 1000, Concurrency: 5}
 	for what, c := range map[string]struct {
-		spoil ratelimit.Request // uses up the limit that refuses
+		spoil ratelimit.Request // Spoil uses up the limit that refuses.
 		// Then is the request that the used-up limit must refuse.
 		then ratelimit.Request
 		code string
@@ -93,7 +93,7 @@ func TestACallIsCountedAgainstAllLimitsOrNone(t *testing.T) {
 		for range 10 {
 			refused(t, l, withAccount(c.then), c.code)
 		}
-		if c.then.Model != "" { // the key has counted nothing
+		if c.then.Model != "" { // The key has counted nothing.
 			s := mustTake(t, l, by(key))
 			if s.Requests().Remaining != 4 || s.Tokens().Remaining != 1000 {
 				t.Errorf("%s: the key has %+v and %+v left", what, s.Requests(), s.Tokens())
@@ -118,8 +118,8 @@ func withAccount(a ratelimit.Request) ratelimit.Request {
 func TestHeadersShowTheTighterWindow(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
-		model, key       int64 // a minute, of requests; tokens are ten times that
-		requests, tokens int64 // limits that are told
+		model, key       int64 // They are requests per minute. Tokens per minute are ten times that.
+		requests, tokens int64 // They are the limits in the headers.
 	}{
 		"the key's":          {100, 10, 10, 100},
 		"the model's":        {10, 100, 10, 100},
@@ -168,7 +168,7 @@ func TestTokensOfAKeyAreCorrectedToWhatWasUsed(t *testing.T) {
 	if w := second.Tokens(); w.Limit != 1000 || w.Remaining != 300 {
 		t.Errorf("window %+v", w)
 	}
-	second.Release(2500) // overdrawn, by a minute at most
+	second.Release(2500) // A release overdraws the bucket by a minute at most.
 	c.advance(time.Minute)
 	refused(t, l, a, "rate_limit_exceeded")
 	c.advance(36 * time.Second)

@@ -85,7 +85,7 @@ func TestCallsAreCountedInAllTheirLimitsOrInNone(t *testing.T) {
 				if len(running) > 0 && rapid.IntRange(0, 2).Draw(t, "end") == 0 {
 					c := running[0]
 					running = running[1:]
-					used := rapid.Int64Range(0, min(c.tokens, 5)).Draw(t, "used") // an overdraft has a law of its own
+					used := rapid.Int64Range(0, min(c.tokens, 5)).Draw(t, "used") // Another test covers an overdraft.
 					for range rapid.IntRange(1, 2).Draw(t, "releases") {
 						c.slot.Release(used)
 					}
@@ -96,7 +96,7 @@ func TestCallsAreCountedInAllTheirLimitsOrInNone(t *testing.T) {
 					continue
 				}
 				ask.Tokens, ask.Key = rapid.Int64Range(0, 8).Draw(t, "tokens"), keyed
-				var want []string // a replica refuses what it can without asking, so it may find another reason first
+				var want []string // A replica refuses what it can without Redis, so it may report another reason first.
 				for _, one := range []*ledger{account, model, key} {
 					want = append(want, one.refuses(ask.Tokens)...)
 				}
@@ -200,7 +200,7 @@ func TestNoMoreThanTheRateOverTimeOverAllReplicas(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
 		rapid.Check(t, func(t *rapid.T) {
-			const perMinute = 60_000 // a thousand a second, as real time passes slowly
+			const perMinute = 60_000 // The rate is a thousand a second, because real time passes slowly.
 			a := ratelimit.Request{AccountID: w.account(), Model: "m", TokensPerMinute: perMinute, Tokens: perMinute / 20}
 			var let int64
 			var passed time.Duration

@@ -26,7 +26,7 @@ type trouble struct {
 	state string
 	delay time.Duration
 	conns []net.Conn
-	hold  func() // once, just before a renewal is carried to the server; nil for nothing
+	hold  func() // Hold runs once, just before a renewal reaches the server; nil does nothing.
 }
 
 // carry does what is to be done before a renewal, once.
@@ -112,7 +112,7 @@ func (n *trouble) dial(_ context.Context, _, _ string) (net.Conn, error) {
 			}
 			state, delay := n.now()
 			if state == "hanging" {
-				continue // what is lost stays lost
+				continue // A lost answer stays lost.
 			}
 			time.Sleep(delay)
 			if _, err := ours.Write(p[:k]); err != nil {
@@ -144,7 +144,7 @@ func inTrouble(t *testing.T, test func(t *testing.T, l *Limiter, n *trouble)) {
 		running.Wait()
 		n.set("dead", 0)
 		n.redis.Close()
-		time.Sleep(time.Minute) // until the client, too, has nothing more to wait for
+		time.Sleep(time.Minute) // The client has no timer left after a minute.
 	})
 }
 
@@ -310,7 +310,7 @@ func TestARenewalThatComesLateTakesNoPlace(t *testing.T) {
 		}
 		n.set("dead", 0)
 		l.shared.fall(errRefused)
-		n.holdNext(func() { s.Release(0) }) // after the leases were listed, and before they are renewed
+		n.holdNext(func() { s.Release(0) }) // The call ends after the leases were listed and before their renewal.
 		n.set("", 0)
 		settled(t, l, true)
 		time.Sleep(10 * time.Millisecond)

@@ -24,7 +24,7 @@ func TestPlacesOfADeadReplicaAreFreeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(2 * o.Lease) // renewals hold them all
+	time.Sleep(2 * o.Lease) // Renewals keep all places.
 	if _, err := living.Take(a); codeOf(err) != "max_concurrency_exceeded" {
 		t.Fatalf("before the death: %v", err)
 	}
