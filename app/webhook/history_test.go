@@ -45,14 +45,14 @@ func TestTheLogTellsWhatWasDoneToEndpoints(t *testing.T) {
 	step := func(err error) {
 		t.Helper()
 		must(t, err)
-		b.clock.Advance(1e9) // entries of one moment have no order
+		b.clock.Advance(1e9) // Entries with the same time have no order.
 	}
 	e, secret, err := b.Create(t.Context(), p, EndpointSpec{Name: "Render", URL: r.URL + "/hook?token=hidden", EventTypes: Types()})
 	step(err)
 	name, types, url := "Renders", []string{VideoFailed}, r.URL+"/hook?token=another"
 	_, err = b.Update(t.Context(), p, e.ID, EndpointChange{Name: &name, EventTypes: &types, URL: &url})
 	step(err)
-	_, err = b.Update(t.Context(), p, e.ID, EndpointChange{Name: &name, EventTypes: &types}) // nothing is new
+	_, err = b.Update(t.Context(), p, e.ID, EndpointChange{Name: &name, EventTypes: &types}) // The update changes nothing.
 	step(err)
 	_, err = b.Disable(t.Context(), p, e.ID)
 	step(err)
