@@ -11,7 +11,7 @@ import (
 	"umg/app/meter"
 )
 
-// Limits of conditions.
+// These limits apply to conditions.
 const (
 	conditionsMax = 32 // A mask of 32 bits says which conditions of a card applied.
 	timesOne      = 10_000

@@ -17,7 +17,7 @@ import (
 	"github.com/lib/pq"
 )
 
-// Limits of a pool. A statement that takes longer than statementMax fails, because a quick 503 serves callers better than a
+// These limits apply to a pool. A statement that takes longer than statementMax fails, because a quick 503 serves callers better than a
 // long queue.
 const (
 	connectionsMax = 24

@@ -11,9 +11,9 @@ import (
 	"umg/app"
 )
 
-// Limits of what a prompt consists of.
+// These limits apply to a prompt.
 const (
-	contentBytesMax = FileBytesMax - 4096 // The unit is bytes of JSON, images included. The rest of the file needs the 4,096 bytes.
+	contentBytesMax = FileBytesMax - 4096 // The bytes of JSON include images. The rest of the file needs 4,096 bytes.
 	turnsMax        = 500
 	callsMax        = 128 // One turn has at most this many tool calls.
 	toolsMax        = 128
@@ -40,7 +40,7 @@ type Content struct {
 	Variables  map[string]string `json:"variables,omitempty"` // Variables are the default values of the placeholders.
 }
 
-// The roles of turns.
+// These are the roles of turns.
 const (
 	User      = "user"
 	Assistant = "assistant"

@@ -96,7 +96,7 @@ func Indented(raw json.RawMessage) string {
 // LineKind says where a line stands.
 type LineKind uint8
 
-// The kinds of lines.
+// These are the kinds of lines.
 const (
 	Same LineKind = iota
 	Removed

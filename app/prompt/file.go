@@ -14,7 +14,7 @@ import (
 	"umg/app"
 )
 
-// How a prompt is written into a file.
+// These constants describe the file of a prompt.
 const (
 	fileObject  = "prompt"
 	fileVersion = 1

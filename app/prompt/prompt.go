@@ -18,7 +18,7 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of what an account keeps.
+// These limits apply to the prompts of an account.
 const (
 	promptsMax    = 500
 	versionsMax   = 200 // One prompt has at most this many versions.

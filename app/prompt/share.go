@@ -17,12 +17,12 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of links.
+// These limits apply to links.
 const (
 	sharesMax       = 20 // One prompt has at most this many active links.
 	shareDaysMax    = 365
 	tokenBytes      = 24 // A secret of 24 random bytes is too long to guess.
-	tokenChars      = 32 // This is the length of the secret in base64.
+	tokenChars      = 32 // The secret has this many characters in base64.
 	viewedEvery     = time.Minute
 	shareRemembered = 30 * 24 * time.Hour // A link is remembered this long after its end.
 )

@@ -10,7 +10,7 @@ import (
 	"umg/app"
 )
 
-// Limits of variables.
+// These limits apply to variables.
 const (
 	variablesMax   = 100     // A prompt has at most this many distinct variables.
 	filledBytesMax = 4 << 20 // A text with its values has at most this many bytes.

@@ -14,7 +14,7 @@ import (
 // AddressClass is a kind of request of visitors, whom only their address tells apart.
 type AddressClass int
 
-// The classes of requests of visitors.
+// These are the classes of requests of visitors.
 const (
 	Pages AddressClass = iota // Pages are requests that read pages and documents.
 	Forms                     // Forms are sent forms, such as those to sign in.

@@ -11,7 +11,7 @@ import (
 // Class is a kind of request whose rate is counted apart from that of calls, for each account and in this replica alone.
 type Class int
 
-// The classes of requests.
+// These are the classes of requests.
 const (
 	Reads    Class = iota // Reads are requests that change nothing.
 	Changes               // Changes change what an account has, such as its keys, and are no calls.

@@ -66,7 +66,7 @@ func TestAKeysOwnConcurrencyDoesNotRaiseTheAccounts(t *testing.T) {
 	}
 }
 
-// What one limit refuses, no other limit has counted.
+// TestACallIsCountedAgainstAllLimitsOrNone checks that no other limit counts what one limit refuses.
 func TestACallIsCountedAgainstAllLimitsOrNone(t *testing.T) {
 	t.Parallel()
 	key := ratelimit.Key{ID: "key_1", RequestsPerMinute: 5, TokensPerMinute: 1000, Concurrency: 5}
@@ -118,8 +118,8 @@ func withAccount(a ratelimit.Request) ratelimit.Request {
 func TestHeadersShowTheTighterWindow(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
-		model, key       int64 // They are requests per minute. Tokens per minute are ten times that.
-		requests, tokens int64 // They are the limits in the headers.
+		model, key       int64 // Model and key are requests per minute. Tokens per minute are ten times that.
+		requests, tokens int64 // Requests and tokens are the limits in the headers.
 	}{
 		"the key's":          {100, 10, 10, 100},
 		"the model's":        {10, 100, 10, 100},
@@ -139,7 +139,7 @@ func TestHeadersShowTheTighterWindow(t *testing.T) {
 	}
 }
 
-// Less is left of the larger window once others have used it.
+// TestTheTighterWindowIsTheOneOfWhichLessIsLeft uses most of the larger window, which then has less left.
 func TestTheTighterWindowIsTheOneOfWhichLessIsLeft(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()
@@ -175,7 +175,7 @@ func TestTokensOfAKeyAreCorrectedToWhatWasUsed(t *testing.T) {
 	mustTake(t, l, a)
 }
 
-// A model and a key count a call that is larger than the smaller limit each by what it holds, and each is corrected by that.
+// TestALargeCallIsCorrectedForModelAndKeyEach takes a call beyond the smaller limit. Model and key each correct what they counted.
 func TestALargeCallIsCorrectedForModelAndKeyEach(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()

@@ -66,8 +66,8 @@ type call struct {
 	tokens int64
 }
 
-// A call is counted in its account, its model and its key, or in none of them and told why; it ends once, however often it is
-// released, and is corrected by what it has used. It does not matter which replica it reaches.
+// TestCallsAreCountedInAllTheirLimitsOrInNone counts calls in their account, model and key, whichever replica they reach. A refused
+// call has the reason. A call ends once, however often it is released, and is corrected by what it has used.
 func TestCallsAreCountedInAllTheirLimitsOrInNone(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
@@ -195,7 +195,7 @@ func TestManyCallsOverAllReplicasNeverPassALimit(t *testing.T) {
 	})
 }
 
-// In any time at most what was saved up and what came in passes, over all replicas together.
+// TestNoMoreThanTheRateOverTimeOverAllReplicas lets no more pass than what was saved up and what refilled, over all replicas.
 func TestNoMoreThanTheRateOverTimeOverAllReplicas(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
@@ -224,7 +224,7 @@ func TestNoMoreThanTheRateOverTimeOverAllReplicas(t *testing.T) {
 	})
 }
 
-// What a call used beyond its estimate keeps the account out until it has come in again, at most for two minutes.
+// TestAnOverdraftIsPaidBackByWaiting blocks an account until an overdraft has refilled, which takes at most two minutes.
 func TestAnOverdraftIsPaidBackByWaiting(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
@@ -252,7 +252,7 @@ func TestAnOverdraftIsPaidBackByWaiting(t *testing.T) {
 	})
 }
 
-// A limit that changes keeps its share, and one that is new begins full.
+// TestALimitThatChangesKeepsItsShareEverywhere also checks that a new limit begins full.
 func TestALimitThatChangesKeepsItsShareEverywhere(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {

@@ -60,7 +60,7 @@ func (k Key) limited() bool {
 // bounds are what one gate lets through. Zero is no limit.
 type bounds struct{ places, requests, daily, tokens int64 }
 
-// The gates that a call passes, in the order in which they refuse.
+// A call passes these gates, and they refuse in this order.
 const (
 	accountGate = iota
 	modelGate
@@ -141,7 +141,7 @@ func (l *Limiter) Take(a Request) (*Slot, error) {
 	return s, met.explain(&a, &b)
 }
 
-// What enter is to do. A call that other replicas have a say in is checked here, counted there, and then counted here.
+// These are the steps of enter. A call that other replicas have a say in is checked here, counted there, and then counted here.
 const (
 	check = 1 << iota
 	count

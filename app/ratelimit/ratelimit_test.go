@@ -232,7 +232,7 @@ func TestNeverMoreAtOnceThanAllowed(t *testing.T) {
 	}
 }
 
-// In any minute at most two minutes' worth passes: what was saved up and what came in.
+// TestNoMoreThanTheRateOverTime lets at most two minutes' worth pass in any minute: what was saved up and what refilled.
 func TestNoMoreThanTheRateOverTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,7 +13,7 @@ const (
 	waitMax         = time.Minute // Clients sleep as long as Retry-After says, so it is never longer.
 )
 
-// What a gate counts. The numbers are those of the script.
+// A gate counts these. The numbers are those of the script.
 const (
 	nothing = iota
 	places

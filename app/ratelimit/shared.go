@@ -113,7 +113,7 @@ type lease struct {
 	used  int64
 }
 
-// States of a lease.
+// These are the states of a lease.
 const (
 	isRunning = iota
 	isOver    // The call has ended and used some tokens.

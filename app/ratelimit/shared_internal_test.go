@@ -158,8 +158,8 @@ func settled(t *testing.T, l *Limiter, up bool) {
 	}
 }
 
-// Whatever is the matter with Redis, no call waits for it longer than it may, all are answered, and the limits of the replica
-// itself hold. When Redis is well again it is gone back to.
+// TestNoCallWaitsForARedisInTrouble breaks Redis in several ways. No call waits too long, each has an answer, and the limits of the
+// replica itself hold. The replica returns to a healthy Redis.
 func TestNoCallWaitsForARedisInTrouble(t *testing.T) {
 	t.Parallel()
 	for state, delay := range map[string]time.Duration{"dead": 0, "hanging": 0, "slow": 100 * time.Millisecond} {
@@ -199,7 +199,7 @@ func TestNoCallWaitsForARedisInTrouble(t *testing.T) {
 	}
 }
 
-// Many calls at once that all wait for a Redis that hangs wait no longer than one.
+// TestManyCallsAtOnceDoNotWaitForEachOther has many calls wait for a Redis that hangs, each no longer than one call would.
 func TestManyCallsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
@@ -222,7 +222,7 @@ func TestManyCallsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A call that went on alone, as the answer was late, is not counted twice, keeps its place, and gives it back once.
+// TestACallWhoseAnswerWasLateIsCountedOnce also checks that the call keeps its place and returns it once.
 func TestACallWhoseAnswerWasLateIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
@@ -248,7 +248,7 @@ func TestACallWhoseAnswerWasLateIsCountedOnce(t *testing.T) {
 	})
 }
 
-// A call that ended, or was refused here, before its late answer came leaves no place taken.
+// TestALateAnswerToACallThatIsOverLeavesNothingTaken ends or refuses a call before its late answer arrives.
 func TestALateAnswerToACallThatIsOverLeavesNothingTaken(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
@@ -299,7 +299,7 @@ func TestRedisThatComesBackEmptyLearnsWhatRuns(t *testing.T) {
 	})
 }
 
-// A call that ends while its lease is being renewed leaves no place taken, although the renewal comes last.
+// TestARenewalThatComesLateTakesNoPlace ends a call before the renewal of its lease arrives.
 func TestARenewalThatComesLateTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {

@@ -231,7 +231,7 @@ const (
 	assetGroupMax = 20_000
 )
 
-// The words for how far an asset is.
+// These are the states of an asset.
 const (
 	assetProcessing = "processing"
 	assetActive     = "active"

@@ -27,7 +27,7 @@ const (
 	sampleSounds = 2 * time.Second
 )
 
-// The sizes that samples claim without having them; each is more than any provider takes for its type.
+// Samples claim these sizes without having them. Each is more than any provider takes for its type.
 const (
 	hugePictureBytes = 40 << 20
 	hugeSoundBytes   = 150 << 20

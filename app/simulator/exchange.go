@@ -134,7 +134,7 @@ func (x *exchange) prefillRefused() *failure {
 	return nil
 }
 
-// The types of thinking that a model may take one of.
+// A model may take only one of these types of thinking.
 const (
 	thinkingEnabled  = "enabled"
 	thinkingAdaptive = "adaptive"

@@ -103,7 +103,7 @@ func (s schemas) check(t *testing.T, style string, stream bool, body []byte) {
 	}
 	for _, f := range framesOf(body) {
 		if f.data == "[DONE]" || f.event == "ping" {
-			continue // The schemas have neither.
+			continue // The schemas have neither of these frames.
 		}
 		s.fits(t, root[1], []byte(f.data))
 	}

@@ -10,7 +10,7 @@ import (
 // onText is a text call. The directive "on" does not name it: a fault that names calls of a video service strikes no text call.
 const onText = "text"
 
-// The calls of a video service, as the directive "on" names them.
+// The directive "on" names the calls of a video service with these words.
 const (
 	onCreate  = "create"
 	onStatus  = "status"

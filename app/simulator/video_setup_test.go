@@ -150,7 +150,7 @@ const (
 	tasksAt  = "/kestrel/v1/videos/text2video"
 )
 
-// The smallest orders in each style.
+// videoAsk and the functions after it are the smallest requests in each style.
 func videoAsk(prompt string) object { return object{"model": "reel-2", "prompt": prompt} }
 
 func operationAsk(prompt string) object { return object{"instances": []any{object{"prompt": prompt}}} }

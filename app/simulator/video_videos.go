@@ -278,7 +278,7 @@ func (x *exchange) listVideos() {
 	x.sendValue(page)
 }
 
-// stills are the variants of a video in addition to itself.
+// variants are a video and its stills.
 var variants = map[string]struct {
 	mime string
 	draw func(testvideo.Spec) []byte

@@ -11,14 +11,14 @@ const (
 	// FrameBytesMax bounds one frame, and so one line.
 	FrameBytesMax = 16 << 20
 
-	bufferBytes   = 2 << 10  // The buffer of every stream. A larger one takes memory from the budget.
-	fullBytes     = 8 << 10  // The buffer after a read that has filled the small one.
-	burstBytes    = 32 << 10 // The buffer after more of them in a row.
+	bufferBytes   = 2 << 10  // Every stream has a buffer of this size. A larger one takes memory from the budget.
+	fullBytes     = 8 << 10  // After a read that filled the small buffer, the buffer has this size.
+	burstBytes    = 32 << 10 // After more of such reads in a row, the buffer has this size.
 	emptyReadsMax = 100
 	byteOrderMark = "\xef\xbb\xbf"
 )
 
-// Errors of a reader, in addition to those of its source.
+// A reader returns these errors and those of its source.
 var (
 	ErrTooLarge = errors.New("sse: a frame is larger than 16 MiB")
 	ErrBudget   = errors.New("sse: no memory left for large frames")

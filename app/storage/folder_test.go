@@ -120,7 +120,7 @@ func TestAKilledProcessLeavesTheOldBlobWhole(t *testing.T) {
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the process ended with %v", err)
 	}
-	if got := files(t, dir); len(got) != 3 { // These are the folder of unfinished files, one such file, and the blob.
+	if got := files(t, dir); len(got) != 3 { // The folder of unfinished files, one such file, and the blob are left.
 		t.Errorf("left: %v", got)
 	}
 	s := openFolder(t, dir, func() time.Time { return time.Now().Add(unfinishedAgeMax + time.Minute) })

@@ -19,7 +19,7 @@ import (
 	"umg/app/provider"
 )
 
-// The operations of calls.
+// These are the operations of calls.
 const (
 	Chat     = "chat"             // Chat is a text answer in a style of messages.
 	Generate = "generate_content" // Generate is any other call.
@@ -28,7 +28,7 @@ const (
 const (
 	scope        = "umg"
 	parentHeader = "traceparent" // The gateway neither reads nor sends tracestate.
-	parentBytes  = 55            // This is the length of version 00.
+	parentBytes  = 55            // A header of version 00 has this many bytes.
 )
 
 // Tracer makes the spans.
@@ -73,7 +73,7 @@ type Ending struct {
 	FirstByte time.Duration
 
 	InputTokens, OutputTokens, ReasoningTokens int64 // Output tokens include reasoning tokens.
-	CacheReadTokens, CacheWriteTokens          int64 // Both are parts of the input tokens.
+	CacheReadTokens, CacheWriteTokens          int64 // Tokens of the cache are parts of the input tokens.
 }
 
 // End ends the span.

@@ -23,7 +23,7 @@ const (
 // Refusal is the reason why a call was refused before any provider was called.
 type Refusal uint8
 
-// The refusals.
+// These are the refusals.
 const (
 	NotRefused         Refusal = iota
 	RateLimited                // A rate limit of the key, the account or the model was reached.

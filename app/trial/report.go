@@ -22,7 +22,7 @@ type Report struct {
 	Closed Closed     // Closed says why trials are closed for all users. It is empty while they are open.
 	Given  app.Amount // Given is the amount of the last 24 hours, which counts towards the daily limit.
 	Count  int        // Count is the number of trials in the last 24 hours.
-	FreeAt *time.Time // FreeAt is when the oldest of them leaves the daily limit. It is nil while the limit is not reached.
+	FreeAt *time.Time // FreeAt is when the oldest trial leaves the daily limit. It is nil while the limit is not reached.
 	Days   []Day      // Days are the last 30 UTC days, the oldest first, and today.
 	Places []Place
 }
@@ -75,7 +75,7 @@ func (s *Service) Report(ctx context.Context) (Report, error) {
 // Closed is the reason why no user gets trial credit.
 type Closed string
 
-// The reasons.
+// These are the reasons.
 const (
 	Off          Closed = "off"
 	WithoutMail  Closed = "unmailed" // Addresses must be verified, but the server sends no mail.

@@ -15,7 +15,7 @@ import (
 	"umg/billing"
 )
 
-// Limits of trials where the policy says nothing.
+// These limits apply where the policy sets none.
 const (
 	networkDayDefault = 5
 	domainDayDefault  = 10

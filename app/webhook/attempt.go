@@ -17,7 +17,7 @@ import (
 	"umg/app/egress"
 )
 
-// Limits of one exchange with a receiver.
+// These limits apply to one exchange with a receiver.
 const (
 	answerBytesMax  = 64 << 10
 	keptBytesMax    = 4 << 10 // This many bytes of the answer's body are kept.

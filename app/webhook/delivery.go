@@ -31,12 +31,12 @@ const (
 // State is how far a delivery has come.
 type State string
 
-// The states of a delivery.
+// These are the states of a delivery.
 const (
 	Pending   State = "pending"
 	Delivered State = "delivered"
 	Failed    State = "failed"
-	Cancelled State = "cancelled" // Its endpoint was disabled or deleted.
+	Cancelled State = "cancelled" // The endpoint was disabled or deleted.
 )
 
 // States lists them in the order they are shown.

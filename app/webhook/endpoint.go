@@ -29,13 +29,13 @@ const (
 // Status says whether an endpoint is sent anything.
 type Status string
 
-// The statuses.
+// These are the statuses.
 const (
 	Enabled  Status = "enabled"
 	Disabled Status = "disabled"
 )
 
-// Why an endpoint is disabled.
+// An endpoint is disabled for one of these reasons.
 const (
 	ByUser     = "user"    // The owner disabled it.
 	ByGone     = "gone"    // The endpoint answered 410.
@@ -49,7 +49,7 @@ type Endpoint struct {
 	URL            string     `db:"url"`
 	EventTypes     []string   `db:"-"`
 	SecretHint     string     `db:"secret_hint"`          // SecretHint is the last characters of the secret.
-	PreviousUntil  *time.Time `db:"previous_valid_until"` // The previous secret also signs until then. It is nil without one.
+	PreviousUntil  *time.Time `db:"previous_valid_until"` // The previous secret also signs until PreviousUntil; nil without one.
 	Status         Status     `db:"status"`
 	DisabledReason string     `db:"disabled_reason"` // DisabledReason is ByUser, ByGone or ByFailures, or empty while enabled.
 	DisabledAt     *time.Time `db:"disabled_at"`

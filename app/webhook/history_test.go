@@ -130,8 +130,7 @@ func TestTheLogTellsOfAnEndpointThatWeDisabled(t *testing.T) {
 	}
 }
 
-// A notice is part of what it tells of: when it cannot be written, the endpoint is not disabled, and the attempt is made
-// again.
+// TestANoticeThatFailsUndoesWhatItTellsOf fails to write a notice. The endpoint is not disabled, and the attempt is repeated.
 func TestANoticeThatFailsUndoesWhatItTellsOf(t *testing.T) {
 	t.Parallel()
 	gone := answering(t, http.StatusGone)

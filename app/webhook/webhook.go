@@ -25,7 +25,7 @@ import (
 	"umg/app/postgres"
 )
 
-// The event types; service.md, Events: exactly these two.
+// These are the only event types.
 const (
 	VideoCompleted = "video.completed"
 	VideoFailed    = "video.failed"
@@ -34,7 +34,7 @@ const (
 // Types lists the event types in the order they are shown.
 func Types() []string { return []string{VideoCompleted, VideoFailed} }
 
-// The waits of production.
+// These are the waits of production.
 const (
 	attemptStandard = 15 * time.Second
 	pollStandard    = 2 * time.Second

@@ -12,10 +12,10 @@ import (
 	"umg/app/postgres"
 )
 
-// How much is under way at once, and how much a sweep does.
+// These limits apply to deliveries in progress and to a sweep.
 const (
 	atOnceMax         = 64 // This replica sends at most this many deliveries at once.
-	strugglingMax     = 32 // This many of them may be to endpoints whose last attempt failed.
+	strugglingMax     = 32 // At most this many deliveries are to endpoints whose last attempt failed.
 	accountAtOnceMax  = 16
 	endpointAtOnceMax = 4
 	retention         = 30 * 24 * time.Hour
@@ -31,7 +31,7 @@ type Stats struct {
 	Attempts       int64 // Attempts counts attempts that were made and stored.
 	Delivered      int64 // Delivered counts events that a receiver accepted.
 	FailedAttempts int64
-	GivenUp        int64 // GivenUp counts deliveries that failed finally.
+	GivenUp        int64 // GivenUp counts deliveries that will not be retried.
 	Disabled       int64 // Disabled counts endpoints that were disabled because their deliveries failed.
 	Lost           int64 // Lost counts attempts whose delivery another worker had claimed by their end.
 	Running        int64 // Running counts the attempts in progress.

@@ -14,7 +14,7 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of what operators read of a queue.
+// These limits apply to what operators read of a queue.
 const (
 	JobsPage    = 50      // A page has this many jobs.
 	JobCountMax = 100_000 // Queues with more jobs are counted to this many.
@@ -26,7 +26,7 @@ const (
 // JobState is how far a job is.
 type JobState string
 
-// The states of jobs.
+// These are the states of jobs.
 const (
 	JobWaiting JobState = "waiting" // No attempt has failed, and the job is due or will be.
 	JobFailing JobState = "failing" // The last attempt failed, and another follows.

@@ -14,7 +14,7 @@ import (
 // State is how far a step is.
 type State string
 
-// The states of a step.
+// These are the states of a step.
 const (
 	Waiting State = "waiting"
 	Running State = "running"
@@ -23,7 +23,7 @@ const (
 	Skipped State = "skipped"
 )
 
-// The names of steps. The last four are there for each style.
+// These are the names of steps. The last four exist for each style.
 const (
 	StepCredential = "credential" // Further credentials have their number behind the name, such as credential 2.
 	StepList       = "list"

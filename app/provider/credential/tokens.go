@@ -31,7 +31,7 @@ const (
 	tokenBytesMax = 16 << 10
 )
 
-// The failures of a call that gets no token from the request that it has waited for.
+// A call fails with one of these when the request that it has waited for gets no token.
 var (
 	errEnding = &TokenError{Cause: context.Canceled, text: "the gateway is ending and gets no more tokens"}
 	errEnded  = &TokenError{text: "the new token cannot be used any more"}

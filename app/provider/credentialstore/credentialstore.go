@@ -18,7 +18,7 @@ import (
 	"umg/app/seal"
 )
 
-// Limits of credentials.
+// These limits apply to credentials.
 const (
 	// ValueBytesMax bounds a value.
 	ValueBytesMax = 64 << 10

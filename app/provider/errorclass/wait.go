@@ -9,7 +9,7 @@ import (
 // Source is a place where a provider says how long to wait.
 type Source string
 
-// The places of waits.
+// These are the sources of waits.
 const (
 	RetryAfter     Source = "retry-after"    // The header has seconds or a date.
 	RetryAfterMs   Source = "retry-after-ms" // The header has milliseconds.

@@ -144,7 +144,7 @@ func (s *outageRun) used(phase int) {
 // contentAfter is when the content of an answer begins while the route is up.
 const contentAfter = 300 * time.Millisecond
 
-// The bounds of the default settings.
+// These are the bounds of the default settings.
 const (
 	unusedMax   = 30 * time.Second
 	attemptsMax = 15 // The bound holds for a phase of outageShort in which failures are quick.

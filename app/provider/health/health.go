@@ -19,7 +19,7 @@ import (
 // Block is the reason why an attempt may not be made now. It is empty when the attempt may be made.
 type Block string
 
-// The blocks.
+// These are the blocks.
 const (
 	Ejected      Block = "ejected" // Calls of the model failed. The ejection has not ended, or its probe is in progress.
 	Paused       Block = "paused"  // An operator has paused the provider.

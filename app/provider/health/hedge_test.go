@@ -12,7 +12,7 @@ import (
 	"umg/app/provider/health"
 )
 
-// The hedge budget: so many at once, and one for so many calls.
+// The hedge budget allows hedgeBurst at once, and one more for each callsPerHedge calls.
 const (
 	hedgeBurst    = 10
 	callsPerHedge = 10

@@ -9,7 +9,7 @@ import (
 	"umg/app/provider"
 )
 
-// Limits of the state, and the lengths of cooldowns.
+// These are the limits of the state, and the lengths of cooldowns.
 const (
 	upstreamsMax         = 1024 // This bounds the models of one provider.
 	providersMax         = 1024

@@ -18,7 +18,7 @@ const reportsMax = 256
 // State is the state of the circuit breaker of a model of a provider, or paused.
 type State string
 
-// The states.
+// These are the states.
 const (
 	StateClosed   State = "closed"    // Calls go to the model.
 	StateHalfOpen State = "half_open" // The ejection is over, and one call at a time probes the model.

@@ -206,8 +206,7 @@ func TestADeadlineIsAmbiguousOnceTheOrderWasSent(t *testing.T) {
 	}
 }
 
-// An order bears a key for the upstream, which the transport would take for a leave to send it again on another
-// connection.
+// TestAnOrderIsNeverSentTwice closes the connection of an order. Its idempotency key would let the transport send it again.
 func TestAnOrderIsNeverSentTwice(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

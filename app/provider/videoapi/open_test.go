@@ -72,7 +72,7 @@ func TestFilesThatAreNotMadeAreRefused(t *testing.T) {
 	}
 }
 
-// The credential goes with every request to the provider's own scheme and host, and with no other.
+// TestTheCredentialIsNeverSentToOtherHosts wants it with every request to the provider's own scheme and host, and with no other.
 func TestTheCredentialIsNeverSentToOtherHosts(t *testing.T) {
 	t.Parallel()
 	foreign := serve(t, movie)

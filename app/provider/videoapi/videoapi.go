@@ -47,7 +47,7 @@ type Source struct {
 // State is the state of a task.
 type State uint8
 
-// The states. Unknown states of an upstream are Running.
+// These are the states. Unknown states of an upstream are Running.
 const (
 	Waiting State = iota
 	Running
@@ -55,7 +55,7 @@ const (
 	Failed
 )
 
-// The codes of failed tasks.
+// These are the codes of failed tasks.
 const (
 	Moderated = "moderation_blocked"   // The upstream's guardrails refused the prompt, the image or the result.
 	Broken    = "generation_failed"    // The task failed for another reason.

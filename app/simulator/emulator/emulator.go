@@ -70,7 +70,7 @@ type Rule struct {
 	seen int // Seen counts the requests that fit.
 }
 
-// The faults that are no errors. An answer that stalls or is cut has content before.
+// These faults are no errors. An answer that stalls or is cut has content before.
 const (
 	// Stall stops after the first content of a stream, or before an answer in one piece, until the client leaves.
 	Stall = "stall"

@@ -180,7 +180,7 @@ func (x *exchange) readQuestion() *refusal {
 	return nil
 }
 
-// The only project and location in which the credential of Google may call models.
+// The credential of Google may call models only in this project and location.
 const (
 	Project  = "emulated-project"
 	Location = "europe-west4"
@@ -214,7 +214,7 @@ func (x *exchange) imageAddress(address string) *refusal {
 	return x.image("url")
 }
 
-// words are the values that fill errors and headers.
+// word returns the value of a placeholder in errors and headers.
 func (x *exchange) word(name string, more map[string]string) string {
 	if value, has := more[name]; has {
 		return value

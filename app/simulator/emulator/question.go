@@ -53,7 +53,7 @@ type answer struct {
 	usage          Usage
 }
 
-// The answers of all providers. Some pieces have characters of several bytes.
+// These are the answers of all providers. Some pieces have characters of several bytes.
 var (
 	textPieces    = []string{"Olá", "! Como posso", " ajudar você", " hoje? ✓"}
 	thoughtPieces = []string{"The user", " says hello"}
@@ -114,7 +114,7 @@ func (a *answer) wholeText() string { return strings.Join(a.text, "") }
 // wholeThought is the reasoning in one piece.
 func (a *answer) wholeThought() string { return strings.Join(a.thoughts, "") }
 
-// input is the whole prompt, with the part from the cache.
+// prompt counts the tokens of the whole prompt, with the part from the cache.
 func (u *Usage) prompt() int64 { return u.Input + u.CacheRead }
 
 // unknownMember is the first member of an object that is not in a list; empty for none.

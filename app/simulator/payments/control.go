@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// The kinds of trouble that API calls can be given.
+// Control requests can make API calls fail in these ways.
 const (
 	faultError = "error" // The API answers with an error and does nothing.
 	faultStall = "stall" // The API sends no answer and does nothing.
 	faultLost  = "lost"  // The API does what the call wants, but the answer is lost.
 )
 
-// The limits of control requests.
+// These limits apply to control requests.
 const (
 	controlWaitMax      = 60 * time.Second
 	controlWaitStandard = 5 * time.Second

@@ -29,7 +29,7 @@ type receiver struct {
 	*httptest.Server
 
 	mu       sync.Mutex
-	statuses []int // These are the statuses of the next answers, and 200 follows.
+	statuses []int // Statuses are those of the next answers, and then 200 follows.
 	got      []received
 }
 

@@ -1,6 +1,6 @@
 package testvideo
 
-// The headers of the units that a stream is made of.
+// A stream consists of units with these headers.
 const (
 	unitSequence = 0x67
 	unitPictures = 0x68
@@ -136,7 +136,7 @@ func (e *encoder) head(key bool) {
 	w.unsigned(0, 1) // The quantiser stays, and deblocking is off, because it would blur exact samples.
 }
 
-// The types of macroblocks in an intra slice. In a predicted slice they come after five others.
+// These are the types of macroblocks in an intra slice. In a predicted slice they come after five others.
 const (
 	blockVertical    = 1
 	blockHorizontal  = 2

@@ -11,7 +11,7 @@ const ticksPerFrame = 512
 // track is the film as coded frames, and what a file says about them.
 type track struct {
 	width, height     int
-	sequence, picture []byte   // They are the two parameter sets.
+	sequence, picture []byte   // Sequence and picture are the two parameter sets.
 	samples           [][]byte // Each sample is the one unit of a frame.
 	keys              []int    // Keys are the indexes of key frames.
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/HugoSmits86/nativewebp"
 )
 
-// The shapes of stills.
+// These constants are the shapes of stills.
 const (
 	thumbnailPixelsMax = 640 // The longer side has at most this many pixels.
 	sheetColumns       = 5
