@@ -28,7 +28,7 @@ const (
 	statementMax   = 2 * time.Second
 )
 
-// Options of a pool. Zero values take the defaults that serve requests.
+// Options configure a pool. Zero values take the defaults that serve requests.
 type Options struct {
 	Name         string        // Name is the application_name that pg_stat_activity shows.
 	Connections  int           // At most this many connections are open.

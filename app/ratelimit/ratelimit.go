@@ -90,7 +90,7 @@ func (a *Request) bounds() [gatesCount]bounds {
 	return b
 }
 
-// Options of a Limiter.
+// Options configure a Limiter.
 type Options struct {
 	Now     app.Clock
 	Account Account // Account has the usual limits of an account over all models and keys; zero means no limit.

@@ -60,7 +60,7 @@ type Step struct {
 // Tokens are counts of what test calls used.
 type Tokens struct{ Input, Output int64 }
 
-// Options of Run. File, Sources, Client and Now are required.
+// Options configure Run. File, Sources, Client and Now are required.
 type Options struct {
 	File    catalog.FileProvider
 	Sources catalog.Sources

@@ -30,7 +30,7 @@ const (
 	Slow            Block = "slow"    // The route is ejected because another route answers sooner. It is used when the others have failed.
 )
 
-// Options of a Monitor. Now and Random are required.
+// Options configure a Monitor. Now and Random are required.
 type Options struct {
 	Now    app.Clock
 	Random func(n int) int // Random returns a number from 0 to n-1.

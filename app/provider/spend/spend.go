@@ -48,7 +48,7 @@ type Usage struct {
 // IsReached reports whether calls go elsewhere.
 func (u *Usage) IsReached() bool { return u.Spent >= u.Cap }
 
-// Options of a Tracker. All are required.
+// Options configure a Tracker. All are required.
 type Options struct {
 	// Now is the clock of the ledger, so that all replicas change the day at one time.
 	Now app.Clock

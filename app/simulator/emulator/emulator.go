@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Options of an Emulator. All are required.
+// Options configure an Emulator. All are required.
 type Options struct {
 	Now func() time.Time
 	// Random gives the bytes of tokens and of the key of the service account. It is read by one goroutine at a time.
 	Random io.Reader
 }
 
-// Emulator plays all providers. It can be used by many goroutines at once.
+// Emulator emulates all providers. It can be used by many goroutines at once.
 type Emulator struct {
 	now func() time.Time
 
