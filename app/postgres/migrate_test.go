@@ -232,7 +232,7 @@ var (
 	remark   = regexp.MustCompile(`(?m)--.*$`)
 )
 
-// indexFault says what is wrong with how a file builds indices; empty when nothing is.
+// indexFault returns what is wrong with how a file builds indices, or an empty text.
 func indexFault(text string) string {
 	bare := remark.ReplaceAllString(text, "")
 	var made []string

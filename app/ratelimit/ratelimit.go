@@ -196,7 +196,7 @@ type Slot struct {
 	tokens   [gatesCount]int64 // Tokens is what each gate has counted.
 	requests Window
 	left     Window
-	lease    *lease // Lease has the places that other replicas know of; nil without Redis.
+	lease    *lease // Lease has the places that other replicas know of. It is nil without Redis.
 	released bool
 }
 

@@ -65,7 +65,7 @@ func New(o Options) *Simulator {
 	return s
 }
 
-// Requests are the latest requests the simulator received, oldest first; none without Options.Control.
+// Requests are the latest requests the simulator received, oldest first. There are none without Options.Control.
 func (s *Simulator) Requests() []Request {
 	if s.recorder == nil {
 		return nil

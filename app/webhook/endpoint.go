@@ -49,7 +49,7 @@ type Endpoint struct {
 	URL            string     `db:"url"`
 	EventTypes     []string   `db:"-"`
 	SecretHint     string     `db:"secret_hint"`          // SecretHint is the last characters of the secret.
-	PreviousUntil  *time.Time `db:"previous_valid_until"` // The previous secret also signs until PreviousUntil; nil without one.
+	PreviousUntil  *time.Time `db:"previous_valid_until"` // The previous secret also signs until PreviousUntil. A nil time means none.
 	Status         Status     `db:"status"`
 	DisabledReason string     `db:"disabled_reason"` // DisabledReason is ByUser, ByGone or ByFailures, or empty while enabled.
 	DisabledAt     *time.Time `db:"disabled_at"`

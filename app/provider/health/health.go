@@ -35,7 +35,7 @@ type Options struct {
 	Now    app.Clock
 	Random func(n int) int // Random returns a number from 0 to n-1.
 
-	DB      *sqlx.DB     // DB has the pauses and the reports of all replicas; nil for a single replica.
+	DB      *sqlx.DB     // DB has the pauses and the reports of all replicas. It is nil for a single replica.
 	Log     *slog.Logger // Log records ejections and refused credentials; it may be nil.
 	Replica string       // Replica is the name of this replica in reports. It is required with DB.
 
@@ -92,8 +92,8 @@ type Try struct {
 	ejected  bool   // The route was ejected when the attempt began.
 	probe    bool
 
-	slowAfter     time.Duration // First content after this time means that the route is slow; zero for none.
-	outpacedAfter time.Duration // OutpacedAfter is when the hedge that answered first had begun; zero for none.
+	slowAfter     time.Duration // First content after this time means that the route is slow; zero means none.
+	outpacedAfter time.Duration // OutpacedAfter is when the hedge that answered first had begun; zero means none.
 }
 
 // Begin starts an attempt on a route, unless it is blocked. The attempt counts against the provider's limits, is the probe of a route

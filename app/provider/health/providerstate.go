@@ -52,7 +52,7 @@ type upstream struct {
 	lastFault   provider.Class
 	lastStatus  int
 	lastFaultAt time.Duration
-	// unavailableLoggedAt is when the last line said that the provider cannot serve the model; zero for never.
+	// unavailableLoggedAt is when the last line said that the provider cannot serve the model; zero means never.
 	unavailableLoggedAt time.Duration
 }
 

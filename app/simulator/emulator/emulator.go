@@ -98,7 +98,7 @@ func (e *Emulator) Clear() {
 	e.rules = nil
 }
 
-// faultOf is the fault that the rules have for a request; empty for none.
+// faultOf is the fault that the rules have for a request; empty means none.
 func (e *Emulator) faultOf(provider, path string, body []byte) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -129,7 +129,7 @@ type Record struct {
 	// Body is the body of the request. A request for a token has none here, because it has secrets.
 	Body   string
 	Status int
-	// Refused is the name of the error in the table; empty for an answer.
+	// Refused is the name of the error in the table. It is empty for an answer.
 	Refused string
 	// Images counts the images that the provider has taken.
 	Images int

@@ -31,7 +31,7 @@ func (q *question) hear(role, text string) {
 	}
 }
 
-// tool returns the tool that the answer calls; empty for none.
+// tool returns the tool that the answer calls; empty means none.
 func (q *question) tool() string {
 	if q.answered {
 		return ""
@@ -117,7 +117,7 @@ func (a *answer) wholeThought() string { return strings.Join(a.thoughts, "") }
 // prompt counts the tokens of the whole prompt, with the part from the cache.
 func (u *Usage) prompt() int64 { return u.Input + u.CacheRead }
 
-// unknownMember is the first member of an object that is not in a list; empty for none.
+// unknownMember is the first member of an object that is not in a list; empty means none.
 func unknownMember(o object, known []string) string {
 	var found []string
 	for name := range o {

@@ -103,7 +103,7 @@ func (f *form) flag(name string) bool {
 	return value == "true"
 }
 
-// oneOf is a parameter with a fixed set of words; empty when it is not given.
+// oneOf returns a parameter with a fixed set of words. It is empty when the request lacks it.
 func (f *form) oneOf(name string, words ...string) string {
 	value, ok := f.values[name]
 	if ok && !slices.Contains(words, value) {
