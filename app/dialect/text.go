@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"umg/app/dialect/rawjson"
 )
@@ -186,35 +187,52 @@ const (
 	allBytes  = 0x0101010101010101
 	highBits  = 0x80 * allBytes
 	slashes   = '\\' * allBytes
+	// laneWordsMax is how many words can be counted in the bytes of one.
+	laneWordsMax = 255
 )
 
 // addText counts the inside of a JSON string. It counts eight bytes of ASCII without escapes at once.
 func (w *textSize) addText(s []byte) {
-	var plain, marks int64
-	for len(s) > 0 {
-		for len(s) >= wordBytes {
-			word := binary.LittleEndian.Uint64(s)
-			unlike := word ^ slashes
-			other := (word | (unlike-allBytes)&^unlike) & highBits
-			if other != 0 {
-				n := bits.TrailingZeros64(other) / wordBytes
-				plain, marks = plain+int64(n), marks+marksIn(word, n)
-				s = s[n:]
-				break
-			}
-			plain, marks = plain+wordBytes, marks+marksIn(word, wordBytes)
-			s = s[wordBytes:]
+	for {
+		plain, marks := plainRun(s)
+		w.units += int64(plain) * letterUnits
+		w.denseBytes, w.denseHalves = w.denseBytes+marks, w.denseHalves+marks*markHalves
+		if s = s[plain:]; len(s) == 0 {
+			return
 		}
-		if len(s) == 0 {
-			break
+		high := 0
+		for ; high < len(s) && s[high] >= utf8.RuneSelf; high++ {
+			w.units += byteUnits(s[high])
 		}
-		size, units := characterUnits(s)
-		w.units += units
-		w.addDense(s[0], size)
-		s = s[size:]
+		w.denseBytes, w.denseHalves = w.denseBytes+int64(high), w.denseHalves+int64(high)*byteHalves
+		s = s[high:]
+		for len(s) > 0 && s[0] < utf8.RuneSelf && (s[0] == '\\' || len(s) < wordBytes) {
+			size, units := characterUnits(s)
+			w.units += units
+			w.addDense(s[0], size)
+			s = s[size:]
+		}
 	}
-	w.units += plain * letterUnits
-	w.denseBytes, w.denseHalves = w.denseBytes+marks, w.denseHalves+marks*markHalves
+}
+
+// plainRun returns the number of bytes of ASCII without escapes that a text begins with, up to less than a word at its end, and how many
+// of them are marks.
+func plainRun(s []byte) (plain int, marks int64) {
+	for len(s)-plain >= wordBytes {
+		lanes, end := uint64(0), min(len(s), plain+laneWordsMax*wordBytes)
+		for ; end-plain >= wordBytes; plain += wordBytes {
+			word := binary.LittleEndian.Uint64(s[plain:])
+			// The lowest of these bits is right.
+			if other := (word | (word ^ slashes - allBytes)) & highBits; other != 0 {
+				n := bits.TrailingZeros64(other) / wordBytes
+				lanes += marksIn(word&^highBits) & (1<<(n*wordBytes) - 1)
+				return plain + n, marks + sumOfBytes(lanes)
+			}
+			lanes += marksIn(word)
+		}
+		marks += sumOfBytes(lanes)
+	}
+	return plain, marks
 }
 
 // The most tokens of dense text, in halves. A digit or a mark of punctuation is at most one token. Of other characters each byte is at
@@ -225,13 +243,11 @@ const (
 	escapeHalves = 3
 )
 
-// addDense counts a character with the first byte c, if it is dense.
+// addDense counts an escape, or a character of ASCII if it is dense.
 func (w *textSize) addDense(c byte, size int) {
 	switch {
-	case c == '\\' && size > len(`\n`):
+	case size > len(`\n`):
 		w.denseHalves += escapeHalves
-	case c >= 0x80:
-		w.denseHalves += byteHalves
 	case c == ' ', 'a' <= c|0x20 && c|0x20 <= 'z':
 		return
 	default:
@@ -240,41 +256,47 @@ func (w *textSize) addDense(c byte, size int) {
 	w.denseBytes += int64(size)
 }
 
-// marksIn counts the bytes among the first n of a word of ASCII that are neither letters nor spaces.
-func marksIn(word uint64, n int) int64 {
+// marksIn has a one in each byte of a word of ASCII that is neither a letter nor a space.
+func marksIn(word uint64) uint64 {
 	const (
 		fold    = 0x20 * allBytes
 		fromA   = (0x80 - 'a') * allBytes
 		aboveZ  = (0x80 - 'z' - 1) * allBytes
 		nonZero = 0x7f * allBytes
 	)
-	word &^= highBits // Only the bytes before the first one beyond ASCII count.
 	folded := word | fold
 	letters := (folded + fromA) &^ (folded + aboveZ)
-	marks := ((word ^ fold) + nonZero) &^ letters & highBits
-	if n < wordBytes {
-		marks &= 1<<(n*wordBytes) - 1
-	}
-	return int64(bits.OnesCount64(marks))
+	return (((word ^ fold) + nonZero) &^ letters & highBits) >> 7
 }
 
-// characterUnits returns the bytes and the units of the first character of a text.
+// sumOfBytes adds up the bytes of a word.
+func sumOfBytes(lanes uint64) int64 {
+	const evenBytes = 0x00ff00ff00ff00ff
+	pairs := lanes&evenBytes + lanes>>8&evenBytes
+	return int64(pairs * 0x0001000100010001 >> 48)
+}
+
+// characterUnits returns the bytes and the units of the escape or the character of ASCII that a text begins with.
 func characterUnits(s []byte) (size int, units int64) {
-	switch c := s[0]; {
-	case c == '\\' && len(s) >= len(`\u0000`) && s[1] == 'u':
-		return len(`\u0000`), escapeUnits(s[2:6])
-	case c == '\\':
-		return min(2, len(s)), letterUnits
-	case c < 0x80:
-		return 1, letterUnits
-	case c < 0xc0:
-		// The byte is inside of a character.
-		return 1, 0
-	// These are the alphabets up to the Indic scripts.
-	case c <= 0xe0:
+	if s[0] != '\\' {
 		return 1, letterUnits
 	}
-	return 1, symbolUnits
+	if len(s) >= len(`\u0000`) && s[1] == 'u' {
+		return len(`\u0000`), escapeUnits(s[2:6])
+	}
+	return min(2, len(s)), letterUnits
+}
+
+// byteUnits returns the units of a byte beyond ASCII. The first byte counts for a character.
+func byteUnits(c byte) int64 {
+	switch {
+	case c < 0xc0:
+		return 0
+	// These are the alphabets up to the Indic scripts.
+	case c <= 0xe0:
+		return letterUnits
+	}
+	return symbolUnits
 }
 
 // escapeUnits returns the units of a character that is written as four hexadecimal digits. A surrogate is half of a character.
