@@ -187,53 +187,59 @@ const (
 	allBytes  = 0x0101010101010101
 	highBits  = 0x80 * allBytes
 	slashes   = '\\' * allBytes
-	// laneWordsMax is how many words can be counted in the bytes of one.
-	laneWordsMax = 255
+	// runBytes is how many bytes are counted at once in a text of which as many were plain.
+	runBytes = 4 * wordBytes
 )
 
 // addText counts the inside of a JSON string. It counts eight bytes of ASCII without escapes at once.
 func (w *textSize) addText(s []byte) {
-	for {
-		plain, marks := plainRun(s)
-		w.units += int64(plain) * letterUnits
-		w.denseBytes, w.denseHalves = w.denseBytes+marks, w.denseHalves+marks*markHalves
-		if s = s[plain:]; len(s) == 0 {
-			return
+	var units, dense, halves int64
+	for at := 0; at < len(s); {
+		plain, marks := plainRun(s[at:])
+		units, dense, halves = units+int64(plain)*letterUnits, dense+marks, halves+marks*markHalves
+		at += plain
+		first := at
+		for ; at < len(s) && s[at] >= utf8.RuneSelf; at++ {
+			units += int64(byteUnits[s[at]])
 		}
-		high := 0
-		for ; high < len(s) && s[high] >= utf8.RuneSelf; high++ {
-			w.units += byteUnits(s[high])
-		}
-		w.denseBytes, w.denseHalves = w.denseBytes+int64(high), w.denseHalves+int64(high)*byteHalves
-		s = s[high:]
-		for len(s) > 0 && s[0] < utf8.RuneSelf && (s[0] == '\\' || len(s) < wordBytes) {
-			size, units := characterUnits(s)
-			w.units += units
-			w.addDense(s[0], size)
-			s = s[size:]
+		dense, halves = dense+int64(at-first), halves+int64(at-first)*byteHalves
+		for at < len(s) && (s[at] == '\\' || len(s)-at < wordBytes && s[at] < utf8.RuneSelf) {
+			one := characterSize(s[at:])
+			units, dense, halves = units+one.units, dense+one.denseBytes, halves+one.denseHalves
+			at += one.bytes
 		}
 	}
+	w.units, w.denseBytes, w.denseHalves = w.units+units, w.denseBytes+dense, w.denseHalves+halves
 }
 
 // plainRun returns the number of bytes of ASCII without escapes that a text begins with, up to less than a word at its end, and how many
 // of them are marks.
 func plainRun(s []byte) (plain int, marks int64) {
 	for len(s)-plain >= wordBytes {
-		lanes, end := uint64(0), min(len(s), plain+laneWordsMax*wordBytes)
-		for ; end-plain >= wordBytes; plain += wordBytes {
-			word := binary.LittleEndian.Uint64(s[plain:])
-			// The lowest of these bits is right.
-			if other := (word | (word ^ slashes - allBytes)) & highBits; other != 0 {
-				n := bits.TrailingZeros64(other) / wordBytes
-				lanes += marksIn(word&^highBits) & (1<<(n*wordBytes) - 1)
-				return plain + n, marks + sumOfBytes(lanes)
-			}
-			lanes += marksIn(word)
+		word := binary.LittleEndian.Uint64(s[plain:])
+		if other := others(word); other != 0 {
+			n := bits.TrailingZeros64(other) / wordBytes
+			return plain + n, marks + sumOfBytes(marksIn(word&^highBits)&(1<<(n*wordBytes)-1))
 		}
-		marks += sumOfBytes(lanes)
+		marks += sumOfBytes(marksIn(word))
+		if plain += wordBytes; plain%runBytes != 0 {
+			continue
+		}
+		for ; len(s)-plain >= runBytes; plain += runBytes {
+			run := s[plain : plain+runBytes]
+			first, second := binary.LittleEndian.Uint64(run), binary.LittleEndian.Uint64(run[8:])
+			third, fourth := binary.LittleEndian.Uint64(run[16:]), binary.LittleEndian.Uint64(run[24:])
+			if others(first)|others(second)|others(third)|others(fourth) != 0 {
+				break
+			}
+			marks += sumOfBytes(marksIn(first) + marksIn(second) + marksIn(third) + marksIn(fourth))
+		}
 	}
 	return plain, marks
 }
+
+// others has the high bit of each byte of a word that is a backslash or not ASCII. Bits above the lowest of them may be wrong.
+func others(word uint64) uint64 { return (word | (word ^ slashes - allBytes)) & highBits }
 
 // The most tokens of dense text, in halves. A digit or a mark of punctuation is at most one token. Of other characters each byte is at
 // most half a token, which makes one and a half for a Chinese, Japanese or Korean character.
@@ -242,19 +248,6 @@ const (
 	byteHalves   = 1
 	escapeHalves = 3
 )
-
-// addDense counts an escape, or a character of ASCII if it is dense.
-func (w *textSize) addDense(c byte, size int) {
-	switch {
-	case size > len(`\n`):
-		w.denseHalves += escapeHalves
-	case c == ' ', 'a' <= c|0x20 && c|0x20 <= 'z':
-		return
-	default:
-		w.denseHalves += markHalves
-	}
-	w.denseBytes += int64(size)
-}
 
 // marksIn has a one in each byte of a word of ASCII that is neither a letter nor a space.
 func marksIn(word uint64) uint64 {
@@ -265,39 +258,43 @@ func marksIn(word uint64) uint64 {
 		nonZero = 0x7f * allBytes
 	)
 	folded := word | fold
-	letters := (folded + fromA) &^ (folded + aboveZ)
-	return (((word ^ fold) + nonZero) &^ letters & highBits) >> 7
+	// Letters are among the bytes that are no spaces, and what is above z among what is above a.
+	return (((word ^ fold) + nonZero) ^ (folded + fromA) ^ (folded + aboveZ)) & highBits >> 7
 }
 
-// sumOfBytes adds up the bytes of a word.
-func sumOfBytes(lanes uint64) int64 {
-	const evenBytes = 0x00ff00ff00ff00ff
-	pairs := lanes&evenBytes + lanes>>8&evenBytes
-	return int64(pairs * 0x0001000100010001 >> 48)
+// sumOfBytes adds up the bytes of a word, which must be less than 256 together.
+func sumOfBytes(lanes uint64) int64 { return int64(lanes * allBytes >> 56) }
+
+// writtenSize is the size of a character as it is written, with the bytes that it takes.
+type writtenSize struct {
+	bytes                          int
+	units, denseBytes, denseHalves int64
 }
 
-// characterUnits returns the bytes and the units of the escape or the character of ASCII that a text begins with.
-func characterUnits(s []byte) (size int, units int64) {
-	if s[0] != '\\' {
-		return 1, letterUnits
+// characterSize returns the size of the escape or the character of ASCII that a text begins with.
+func characterSize(s []byte) writtenSize {
+	switch c := s[0]; {
+	case c == '\\' && len(s) >= len(`\u0000`) && s[1] == 'u':
+		return writtenSize{len(`\u0000`), escapeUnits(s[2:6]), int64(len(`\u0000`)), escapeHalves}
+	case c == '\\' && len(s) >= len(`\n`):
+		return writtenSize{len(`\n`), letterUnits, int64(len(`\n`)), markHalves}
+	case c == ' ', 'a' <= c|0x20 && c|0x20 <= 'z':
+		return writtenSize{1, letterUnits, 0, 0}
 	}
-	if len(s) >= len(`\u0000`) && s[1] == 'u' {
-		return len(`\u0000`), escapeUnits(s[2:6])
-	}
-	return min(2, len(s)), letterUnits
+	return writtenSize{1, letterUnits, 1, markHalves}
 }
 
-// byteUnits returns the units of a byte beyond ASCII. The first byte counts for a character.
-func byteUnits(c byte) int64 {
-	switch {
-	case c < 0xc0:
-		return 0
-	// These are the alphabets up to the Indic scripts.
-	case c <= 0xe0:
-		return letterUnits
+// byteUnits has the units of each byte beyond ASCII. The first byte counts for a character, those of the alphabets up to the Indic
+// scripts as a letter.
+var byteUnits = func() (units [256]uint8) {
+	for c := 0xc0; c < len(units); c++ {
+		units[c] = symbolUnits
+		if c <= 0xe0 {
+			units[c] = letterUnits
+		}
 	}
-	return symbolUnits
-}
+	return units
+}()
 
 // escapeUnits returns the units of a character that is written as four hexadecimal digits. A surrogate is half of a character.
 func escapeUnits(digits []byte) int64 {

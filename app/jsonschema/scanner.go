@@ -98,6 +98,8 @@ func (s *scanner) peekKind() jsontext.Kind {
 	}
 	kind := kinds[s.doc[at]]
 	switch {
+	case kind == jsontext.KindInvalid:
+		return kind
 	case kind == jsontext.KindEndObject, kind == jsontext.KindEndArray:
 		if !mayEnd || !l.endsWith(kind) {
 			return jsontext.KindInvalid
@@ -249,10 +251,13 @@ func unusual(word uint64) uint64 {
 // validStringEnd returns the index after the string whose inside begins at an index. It is -1 for a string that is not correct.
 func validStringEnd(doc []byte, at int) int {
 	for {
-		for ; len(doc)-at >= 8; at += 8 {
+		for plain := 1; len(doc)-at >= 8; plain++ {
 			if other := unusual(binary.LittleEndian.Uint64(doc[at:])); other != 0 {
 				at += bits.TrailingZeros64(other) / 8
 				break
+			}
+			if at += 8; plain%4 == 0 {
+				at = plainEnd(doc, at)
 			}
 		}
 		if at >= len(doc) {
@@ -262,23 +267,48 @@ func validStringEnd(doc []byte, at int) int {
 		case c == '"':
 			return at + 1
 		case c == '\\':
-			if at = escapeEnd(doc, at); at < 0 {
-				return -1
-			}
+			at = escapeEnd(doc, at)
 		case c < ' ':
 			return -1
 		case c < utf8.RuneSelf:
 			at++
 		default:
-			for at < len(doc) && doc[at] >= utf8.RuneSelf {
-				r, size := utf8.DecodeRune(doc[at:])
-				if r == utf8.RuneError && size == 1 {
-					return -1
-				}
-				at += size
-			}
+			at = charactersEnd(doc, at)
+		}
+		if at < 0 {
+			return -1
 		}
 	}
+}
+
+// plainEnd skips 32 bytes at a time, as long as none of them is unusual.
+func plainEnd(doc []byte, at int) int {
+	for ; len(doc)-at >= 32; at += 32 {
+		run := doc[at : at+32]
+		first, second := binary.LittleEndian.Uint64(run), binary.LittleEndian.Uint64(run[8:])
+		third, fourth := binary.LittleEndian.Uint64(run[16:]), binary.LittleEndian.Uint64(run[24:])
+		if unusual(first)|unusual(second)|unusual(third)|unusual(fourth) != 0 {
+			break
+		}
+	}
+	return at
+}
+
+// charactersEnd returns the index after the characters beyond ASCII at an index. It is -1 when one of them is not UTF-8.
+func charactersEnd(doc []byte, at int) int {
+	for at < len(doc) && doc[at] >= utf8.RuneSelf {
+		// Most have three bytes, of which only two firsts have rules for the second.
+		if c := doc[at]; len(doc)-at >= 3 && c&0xf0 == 0xe0 && c != 0xe0 && c != 0xed && doc[at+1]&0xc0 == 0x80 && doc[at+2]&0xc0 == 0x80 {
+			at += 3
+			continue
+		}
+		r, size := utf8.DecodeRune(doc[at:])
+		if r == utf8.RuneError && size == 1 {
+			return -1
+		}
+		at += size
+	}
+	return at
 }
 
 // escapeEnd returns the index after the escape at an index, or -1 when it is not correct. Both halves of a character are one escape.

@@ -26,7 +26,7 @@ var texts = []struct {
 	{`{"\u0061":1}`, false}, {`{"\u0061":1,"a":2}`, false}, {`{"a":1,"a":2}`, false}, {`{"long name":1,"b":2,"long name":3}`, false},
 	{``, false}, {`{`, false}, {`}`, false}, {`{}}`, false}, {`{} {}`, false}, {`{},`, false}, {`[1,2`, false}, {`{"a"}`, false}, {`{"a":}`, false},
 	{`{"a":1,}`, false}, {`{,"a":1}`, false}, {`{"a":1 "b":2}`, false}, {`{"a" 1}`, false}, {`{"a":[1,]}`, false}, {`{"a":[,1]}`, false},
-	{`{"a":[1}`, false}, {`{"a":{]}`, false}, {`{1:2}`, false}, {`{a:1}`, false}, {`{"a":[1 2]}`, false}, {`{"a":1:2}`, false}, {`{"a","b"}`, false},
+	{`{"a":[1}`, false}, {`{"a":{]}`, false}, {`{1:2}`, false}, {`{a:1}`, false}, {`{"a":[1 2]}`, false}, {`{"a":1:2}`, false}, {`{"a"::1}`, false}, {`{"a":[1,,2]}`, false}, {`{"a","b"}`, false},
 	{`{"a":01}`, false}, {`{"a":-}`, false}, {`{"a":1.}`, false}, {`{"a":.5}`, false}, {`{"a":1e}`, false}, {`{"a":1e+}`, false}, {`{"a":+1}`, false},
 	{`{"a":tru}`, false}, {`{"a":truex}`, false}, {`{"a":nul`, false}, {`{"a":NaN}`, false}, {`{"a":1e999}`, false}, {`{"a":'b'}`, false},
 	{"{\"a\":\"\x00\"}", false}, {"{\"a\":\"1234567\n\"}", false}, {"{\"a\":\"\x1f\"}", false}, {"{\"a\":\"\x7f\"}", true}, {`{"a":"b`, false},
@@ -163,9 +163,10 @@ func FuzzScanner(f *testing.F) {
 func TestEachPlaceOfAStringIsRead(t *testing.T) {
 	t.Parallel()
 	schema := documents(t)[0]
-	for _, part := range []string{"\"", "\\", `\n`, `\u0041`, `\ud834\udd1e`, `\ud834`, "\x00", "\x1f", "\x7f", "\x80", "é", "漢", "😀", "\xf0\x9f", "a"} {
-		for at := range 40 {
-			body := `{"a":"` + strings.Repeat("x", at) + part + strings.Repeat("y", 40-at) + `"}`
+	for _, part := range []string{"\"", "\\", `\n`, `\u0041`, `\ud834\udd1e`, `\ud834`, "\x00", "\x1f", "\x7f", "\x80", "é", "漢", "😀", "\xf0\x9f", "a",
+		"\xe0\x80\x80", "\xe0\xa0\x80", "\xe1\x80\x7f", "\xe1\xc0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbd", "\xe2\x82"} {
+		for at := range 80 {
+			body := `{"a":"` + strings.Repeat("x", at) + part + strings.Repeat("y", 80-at) + `"}`
 			takes := scanned(t, schema, []byte(body))
 			if want := jsontext.Value(body).IsValid(); takes != want {
 				t.Errorf("the scanner takes %q: %t", body, takes)
