@@ -85,6 +85,27 @@ type textSize struct {
 	denseBytes, denseHalves int64
 	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
 	hasMedia bool
+	// correct has the first long strings that are known to be correct JSON.
+	correct     [correctStringsMax]correctString
+	correctSize int
+}
+
+// correctString is a string of a request that is correct JSON: the indexes of its first quote and after its last one.
+type correctString = [2]int
+
+const (
+	correctStringsMax = 8
+	// correctBytesMin is the size from which on it is worth to know that a string is correct.
+	correctBytesMin = 1 << 10
+)
+
+// CorrectStrings returns some long strings of the request that are correct JSON, so that they need not be read again: the indexes of
+// their first quotes and after their last ones. The body must be that from which the head was read.
+func (h *Head) CorrectStrings(body []byte) [][2]int {
+	if int64(len(body)) != h.BodyBytes {
+		return nil
+	}
+	return h.text.correct[:h.text.correctSize]
 }
 
 // plus adds the sizes of two texts.
@@ -107,8 +128,9 @@ func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 	switch doc[from] {
 	case '"':
 		to := rawjson.StringEnd(doc, from)
-		if to > 0 && k != kindSettings {
-			w.addText(doc[from+1 : to-1])
+		if to > 0 && k != kindSettings && w.addText(doc[from+1:to-1]) && to-from >= correctBytesMin && w.correctSize < correctStringsMax {
+			w.correct[w.correctSize] = correctString{from, to}
+			w.correctSize++
 		}
 		return to
 	case '{':
@@ -187,13 +209,16 @@ const (
 	allBytes  = 0x0101010101010101
 	highBits  = 0x80 * allBytes
 	slashes   = '\\' * allBytes
+	blanks    = ' ' * allBytes
 	// runBytes is how many bytes are counted at once in a text of which as many were plain.
 	runBytes = 4 * wordBytes
 )
 
-// addText counts the inside of a JSON string. It counts eight bytes of ASCII without escapes at once.
-func (w *textSize) addText(s []byte) {
+// addText counts the inside of a JSON string. It counts eight bytes of ASCII without escapes at once. It reports true only for ASCII whose
+// escapes, other than those of numbers, are correct JSON.
+func (w *textSize) addText(s []byte) (isCorrect bool) {
 	var units, dense, halves int64
+	isCorrect = true
 	for at := 0; at < len(s); {
 		plain, marks := plainRun(s[at:])
 		units, dense, halves = units+int64(plain)*letterUnits, dense+marks, halves+marks*markHalves
@@ -203,14 +228,20 @@ func (w *textSize) addText(s []byte) {
 			units += int64(byteUnits[s[at]])
 		}
 		dense, halves = dense+int64(at-first), halves+int64(at-first)*byteHalves
-		for at < len(s) && (s[at] == '\\' || len(s)-at < wordBytes && s[at] < utf8.RuneSelf) {
+		isCorrect = isCorrect && at == first
+		for at < len(s) && (s[at] == '\\' || s[at] < ' ' || len(s)-at < wordBytes && s[at] < utf8.RuneSelf) {
 			one := characterSize(s[at:])
+			isCorrect = isCorrect && s[at] >= ' ' && (s[at] != '\\' || one.bytes == len(`\n`) && isEscape[s[at+1]])
 			units, dense, halves = units+one.units, dense+one.denseBytes, halves+one.denseHalves
 			at += one.bytes
 		}
 	}
 	w.units, w.denseBytes, w.denseHalves = w.units+units, w.denseBytes+dense, w.denseHalves+halves
+	return isCorrect
 }
+
+// isEscape has the characters that may follow a backslash, but for u.
+var isEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // plainRun returns the number of bytes of ASCII without escapes that a text begins with, up to less than a word at its end, and how many
 // of them are marks.
@@ -238,8 +269,11 @@ func plainRun(s []byte) (plain int, marks int64) {
 	return plain, marks
 }
 
-// others has the high bit of each byte of a word that is a backslash or not ASCII. Bits above the lowest of them may be wrong.
-func others(word uint64) uint64 { return (word | (word ^ slashes - allBytes)) & highBits }
+// others has the high bit of each byte of a word that is a backslash, a control character or not ASCII. Bits above the lowest of them may
+// be wrong.
+func others(word uint64) uint64 {
+	return (word | (word ^ slashes - allBytes) | (word - blanks)) & highBits
+}
 
 // The most tokens of dense text, in halves. A digit or a mark of punctuation is at most one token. Of other characters each byte is at
 // most half a token, which makes one and a half for a Chinese, Japanese or Korean character.

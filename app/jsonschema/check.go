@@ -53,11 +53,12 @@ func (s *Schema) Check(about Subject, body []byte) error {
 }
 
 // Admit checks a body as Check does, except that hints which the style takes and the model does not take are not faults. It
-// returns them in the order of the body.
-func (s *Schema) Admit(about Subject, body []byte) ([]Hint, error) {
+// returns them in the order of the body. It does not read strings that are known to be correct JSON: the list has the indexes of their
+// first quotes and after their last ones, in the order of the body.
+func (s *Schema) Admit(about Subject, body []byte, correct [][2]int) ([]Hint, error) {
 	c := newChecker()
 	defer c.release()
-	c.lenient = true
+	c.lenient, c.dec.scanner.correct = true, correct
 	if e := c.run(s, about, body); e != nil {
 		return nil, e
 	}

@@ -34,7 +34,7 @@ func (d *decoder) start(body []byte, isExact bool) {
 
 // release drops the references to the body.
 func (d *decoder) release() {
-	d.scanner.doc = nil
+	d.scanner.doc, d.scanner.correct = nil, nil
 	if d.isExact {
 		d.start(nil, true)
 	}

@@ -24,6 +24,8 @@ type scanner struct {
 	levels [depthMax + 1]level
 	// names has the names of the members of all objects in levels.
 	names []memberName
+	// correct has strings that need not be read, from their first quotes to after their last ones.
+	correct [][2]int
 }
 
 // namesScannedMax bounds the members of one object, because each name is compared with those before it.
@@ -125,7 +127,7 @@ func (s *scanner) readValue() ([]byte, bool) {
 	to := -1
 	switch s.peekKind() {
 	case jsontext.KindString:
-		to = validStringEnd(s.doc, s.at+1)
+		to = s.stringEnd()
 	case jsontext.KindNumber:
 		to = numberEnd(s.doc, s.at)
 	case jsontext.KindTrue:
@@ -150,6 +152,17 @@ func (s *scanner) readValue() ([]byte, bool) {
 	}
 	s.at, s.kind = to, jsontext.KindInvalid
 	return s.doc[from:to], true
+}
+
+// stringEnd returns the index after the next token, which is a string, or -1 when it is not correct.
+func (s *scanner) stringEnd() int {
+	for len(s.correct) > 0 && s.correct[0][0] < s.at {
+		s.correct = s.correct[1:]
+	}
+	if len(s.correct) > 0 && s.correct[0][0] == s.at {
+		return s.correct[0][1]
+	}
+	return validStringEnd(s.doc, s.at+1)
 }
 
 // readDelimiter reads the beginning or the end of an array or an object. It reports false where the scanner stops.

@@ -175,6 +175,20 @@ func TestEachPlaceOfAStringIsRead(t *testing.T) {
 	}
 }
 
+func TestACorrectStringIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	schema := documents(t)[0]
+	body := []byte(`{"a":"b","c":["\x","d"]}`)
+	for _, k := range []struct {
+		correct [][2]int
+		takes   bool
+	}{{nil, false}, {[][2]int{{5, 8}, {14, 18}}, true}, {[][2]int{{6, 7}, {13, 15}, {14, 18}}, true}, {[][2]int{{15, 18}}, false}} {
+		if _, err := schema.Admit(Subject{}, body, k.correct); (err == nil) != k.takes {
+			t.Errorf("with the correct strings %v: %v", k.correct, err)
+		}
+	}
+}
+
 func BenchmarkValidStringEnd(b *testing.B) {
 	for name, text := range map[string]string{
 		"ASCII": "some words ", "lines": `some words of a line of code(1, 2);\n`, "accents": "où est la bibliothèque ", "Chinese": "漢字仮名交じり文",
