@@ -210,7 +210,7 @@ const (
 	highBits  = 0x80 * allBytes
 	slashes   = '\\' * allBytes
 	blanks    = ' ' * allBytes
-	// runBytes is how many bytes are counted at once in a text of which as many were plain.
+	// runBytes is how many bytes are counted at once in a text of which twice as many were plain.
 	runBytes = 4 * wordBytes
 )
 
@@ -223,6 +223,9 @@ func (w *textSize) addText(s []byte) (isCorrect bool) {
 		plain, marks := plainRun(s[at:])
 		units, dense, halves = units+int64(plain)*letterUnits, dense+marks, halves+marks*markHalves
 		at += plain
+		for ; len(s)-at >= len(`\n`) && s[at] == '\\' && isEscape[s[at+1]]; at += len(`\n`) {
+			units, dense, halves = units+letterUnits, dense+int64(len(`\n`)), halves+markHalves
+		}
 		first := at
 		for ; at < len(s) && s[at] >= utf8.RuneSelf; at++ {
 			units += int64(byteUnits[s[at]])
@@ -231,7 +234,7 @@ func (w *textSize) addText(s []byte) (isCorrect bool) {
 		isCorrect = isCorrect && at == first
 		for at < len(s) && (s[at] == '\\' || s[at] < ' ' || len(s)-at < wordBytes && s[at] < utf8.RuneSelf) {
 			one := characterSize(s[at:])
-			isCorrect = isCorrect && s[at] >= ' ' && (s[at] != '\\' || one.bytes == len(`\n`) && isEscape[s[at+1]])
+			isCorrect = isCorrect && s[at] >= ' ' && (s[at] != '\\' || len(s)-at >= len(`\n`) && isEscape[s[at+1]])
 			units, dense, halves = units+one.units, dense+one.denseBytes, halves+one.denseHalves
 			at += one.bytes
 		}
@@ -253,7 +256,7 @@ func plainRun(s []byte) (plain int, marks int64) {
 			return plain + n, marks + sumOfBytes(marksIn(word&^highBits)&(1<<(n*wordBytes)-1))
 		}
 		marks += sumOfBytes(marksIn(word))
-		if plain += wordBytes; plain%runBytes != 0 {
+		if plain += wordBytes; plain%(2*runBytes) != 0 {
 			continue
 		}
 		for ; len(s)-plain >= runBytes; plain += runBytes {
@@ -283,17 +286,17 @@ const (
 	escapeHalves = 3
 )
 
-// marksIn has a one in each byte of a word of ASCII that is neither a letter nor a space.
+// marksIn has a one in each byte of a word of ASCII without control characters that is neither a letter nor a space.
 func marksIn(word uint64) uint64 {
 	const (
-		fold    = 0x20 * allBytes
-		fromA   = (0x80 - 'a') * allBytes
-		aboveZ  = (0x80 - 'z' - 1) * allBytes
-		nonZero = 0x7f * allBytes
+		fold       = 0x20 * allBytes
+		aboveSpace = (0x80 - ' ' - 1) * allBytes
+		fromA      = (0x80 - 'a') * allBytes
+		aboveZ     = (0x80 - 'z' - 1) * allBytes
 	)
 	folded := word | fold
-	// Letters are among the bytes that are no spaces, and what is above z among what is above a.
-	return (((word ^ fold) + nonZero) ^ (folded + fromA) ^ (folded + aboveZ)) & highBits >> 7
+	// What is above z is also above a, and both are above the space.
+	return ((folded + aboveSpace) ^ (folded + fromA) ^ (folded + aboveZ)) & highBits >> 7
 }
 
 // sumOfBytes adds up the bytes of a word, which must be less than 256 together.

@@ -269,7 +269,7 @@ func validStringEnd(doc []byte, at int) int {
 				at += bits.TrailingZeros64(other) / 8
 				break
 			}
-			if at += 8; plain%4 == 0 {
+			if at += 8; plain%8 == 0 {
 				at = plainEnd(doc, at)
 			}
 		}
