@@ -48,7 +48,7 @@ func TestTheGuideSaysWhatIsLeftOutAndWhatIsRefused(t *testing.T) {
 			hints, refused := namedIn(own, hintSentence), namedIn(own, refusedSentence)
 			for name, value := range members {
 				body := []byte(strings.Replace(contractBody(style, m.ID), `"model"`, `"`+name+`":`+value+`,"model"`, 1))
-				left, err := contract.Admit(body)
+				left, err := contract.Admit(body, nil)
 				strict := contract.Check(body)
 				isHint, isRefused := strings.Contains(hints, "`"+name+"`"), strings.Contains(refused, "`"+name+"`")
 				leftOut := err == nil && len(left) > 0 && left[0].Instead == "" && strict != nil

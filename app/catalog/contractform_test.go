@@ -200,7 +200,7 @@ func TestStrictAndLenientChecksOfOneFormDiffer(t *testing.T) {
 				if e := app.AsError(strict.Check(body)); e == nil || e.Param != "max_tokens" {
 					t.Errorf("strict: %v", e)
 				}
-				hints, err := lenient.Admit(body)
+				hints, err := lenient.Admit(body, nil)
 				if err != nil || len(hints) != 3 || hints[0].Instead != "4096" || hints[1].Instead != `"low"` || hints[2].Field != "seed" {
 					t.Errorf("lenient: %+v, %v", hints, err)
 				}

@@ -52,7 +52,7 @@ func TestHintsThatAModelDoesNotTakeAreNoFaults(t *testing.T) {
 	} {
 		c := contractFor(t, style, plain())
 		for body, want := range bodies {
-			hints, err := c.Admit([]byte(body))
+			hints, err := c.Admit([]byte(body), nil)
 			if got := spoken(hints); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %s: %q, %v", style, body, got, err)
 			}
@@ -90,7 +90,7 @@ func TestEffortsBesideThoseOfAModelBecomeTheNearest(t *testing.T) {
 	} {
 		of := everything(t)
 		of.ranges = map[string]Range{"reasoning_effort": {Values: strings.Fields(c.values)}}
-		hints, err := contractFor(t, c.style, of).Admit([]byte(c.body))
+		hints, err := contractFor(t, c.style, of).Admit([]byte(c.body), nil)
 		if got := strings.Join(spoken(hints), " "); err != nil || got != c.want {
 			t.Errorf("%s of %s: %q, %v", c.body, c.values, got, err)
 		}
@@ -105,13 +105,13 @@ func TestHintsOfNoSenseStayFaults(t *testing.T) {
 		user(`,"tools":[{"type":"function","function":{"name":"f"}}]`): "tools", user(`,"n":2`): "n", user(`,"stop":"a"`): "stop",
 		user(`,"response_format":{"type":"json_object"}`): "response_format.type", user(`,"logprobs":true`): "logprobs",
 	} {
-		if _, err := contractFor(t, llm.Chat, plain()).Admit([]byte(body)); app.AsError(err) == nil || app.AsError(err).Param != param {
+		if _, err := contractFor(t, llm.Chat, plain()).Admit([]byte(body), nil); app.AsError(err) == nil || app.AsError(err).Param != param {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
 	of := everything(t)
 	of.ranges = map[string]Range{"temperature": {Max: "1"}}
-	if _, err := contractFor(t, llm.Chat, of).Admit([]byte(user(`,"temperature":1.5`))); app.AsError(err) == nil {
+	if _, err := contractFor(t, llm.Chat, of).Admit([]byte(user(`,"temperature":1.5`)), nil); app.AsError(err) == nil {
 		t.Error("a temperature above the model's is taken")
 	}
 }

@@ -33,7 +33,7 @@ func TestAContractHasTheFormsOfThinkingThatTheModelTakes(t *testing.T) {
 		of.thinking = c.takes
 		contract := contractFor(t, llm.Messages, of)
 		for _, members := range []string{enabled, adaptive, between, disabled, effort} {
-			hints, err := contract.Admit([]byte(user(members)))
+			hints, err := contract.Admit([]byte(user(members)), nil)
 			strict := app.AsError(contract.Check([]byte(user(members))))
 			want, refused := c.refused[members]
 			if err != nil || (len(hints) == 1) != refused || (strict != nil) != refused || refused && strict.Param != want {
@@ -49,7 +49,7 @@ func TestAContractHasTheFormsOfThinkingThatTheModelTakes(t *testing.T) {
 			strings.Contains(schema, `"budget_tokens"`) == (c.refused[enabled] != "") {
 			t.Errorf("%v: the published contract is %s", c.takes, schema)
 		}
-		if _, err := contract.Admit([]byte(user(`,"thinking":{"type":"sometimes"}`))); app.AsError(err) == nil || app.AsError(err).Param != "thinking.type" {
+		if _, err := contract.Admit([]byte(user(`,"thinking":{"type":"sometimes"}`)), nil); app.AsError(err) == nil || app.AsError(err).Param != "thinking.type" {
 			t.Errorf("%v: a word that the style does not have: %v", c.takes, err)
 		}
 	}

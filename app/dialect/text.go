@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"umg/app/dialect/rawjson"
 )
@@ -84,6 +85,27 @@ type textSize struct {
 	denseBytes, denseHalves int64
 	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
 	hasMedia bool
+	// correct has the first long strings that are known to be correct JSON.
+	correct     [correctStringsMax]correctString
+	correctSize int
+}
+
+// correctString is a string of a request that is correct JSON: the indexes of its first quote and after its last one.
+type correctString = [2]int
+
+const (
+	correctStringsMax = 8
+	// correctBytesMin is the size from which on it is worth to know that a string is correct.
+	correctBytesMin = 1 << 10
+)
+
+// CorrectStrings returns some long strings of the request that are correct JSON, so that they need not be read again: the indexes of
+// their first quotes and after their last ones. The body must be that from which the head was read.
+func (h *Head) CorrectStrings(body []byte) [][2]int {
+	if int64(len(body)) != h.BodyBytes {
+		return nil
+	}
+	return h.text.correct[:h.text.correctSize]
 }
 
 // plus adds the sizes of two texts.
@@ -106,8 +128,9 @@ func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 	switch doc[from] {
 	case '"':
 		to := rawjson.StringEnd(doc, from)
-		if to > 0 && k != kindSettings {
-			w.addText(doc[from+1 : to-1])
+		if to > 0 && k != kindSettings && w.addText(doc[from+1:to-1]) && to-from >= correctBytesMin && w.correctSize < correctStringsMax {
+			w.correct[w.correctSize] = correctString{from, to}
+			w.correctSize++
 		}
 		return to
 	case '{':
@@ -186,35 +209,73 @@ const (
 	allBytes  = 0x0101010101010101
 	highBits  = 0x80 * allBytes
 	slashes   = '\\' * allBytes
+	blanks    = ' ' * allBytes
+	// runBytes is how many bytes are counted at once in a text of which twice as many were plain.
+	runBytes = 4 * wordBytes
 )
 
-// addText counts the inside of a JSON string. It counts eight bytes of ASCII without escapes at once.
-func (w *textSize) addText(s []byte) {
-	var plain, marks int64
-	for len(s) > 0 {
-		for len(s) >= wordBytes {
-			word := binary.LittleEndian.Uint64(s)
-			unlike := word ^ slashes
-			other := (word | (unlike-allBytes)&^unlike) & highBits
-			if other != 0 {
-				n := bits.TrailingZeros64(other) / wordBytes
-				plain, marks = plain+int64(n), marks+marksIn(word, n)
-				s = s[n:]
+// addText counts the inside of a JSON string. It counts eight bytes of ASCII without escapes at once. It reports true only for ASCII whose
+// escapes, other than those of numbers, are correct JSON.
+func (w *textSize) addText(s []byte) (isCorrect bool) {
+	var units, dense, halves int64
+	isCorrect = true
+	for at := 0; at < len(s); {
+		plain, marks := plainRun(s[at:])
+		units, dense, halves = units+int64(plain)*letterUnits, dense+marks, halves+marks*markHalves
+		at += plain
+		for ; len(s)-at >= len(`\n`) && s[at] == '\\' && isEscape[s[at+1]]; at += len(`\n`) {
+			units, dense, halves = units+letterUnits, dense+int64(len(`\n`)), halves+markHalves
+		}
+		first := at
+		for ; at < len(s) && s[at] >= utf8.RuneSelf; at++ {
+			units += int64(byteUnits[s[at]])
+		}
+		dense, halves = dense+int64(at-first), halves+int64(at-first)*byteHalves
+		isCorrect = isCorrect && at == first
+		for at < len(s) && (s[at] == '\\' || s[at] < ' ' || len(s)-at < wordBytes && s[at] < utf8.RuneSelf) {
+			one := characterSize(s[at:])
+			isCorrect = isCorrect && s[at] >= ' ' && (s[at] != '\\' || len(s)-at >= len(`\n`) && isEscape[s[at+1]])
+			units, dense, halves = units+one.units, dense+one.denseBytes, halves+one.denseHalves
+			at += one.bytes
+		}
+	}
+	w.units, w.denseBytes, w.denseHalves = w.units+units, w.denseBytes+dense, w.denseHalves+halves
+	return isCorrect
+}
+
+// isEscape has the characters that may follow a backslash, but for u.
+var isEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
+
+// plainRun returns the number of bytes of ASCII without escapes that a text begins with, up to less than a word at its end, and how many
+// of them are marks.
+func plainRun(s []byte) (plain int, marks int64) {
+	for len(s)-plain >= wordBytes {
+		word := binary.LittleEndian.Uint64(s[plain:])
+		if other := others(word); other != 0 {
+			n := bits.TrailingZeros64(other) / wordBytes
+			return plain + n, marks + sumOfBytes(marksIn(word&^highBits)&(1<<(n*wordBytes)-1))
+		}
+		marks += sumOfBytes(marksIn(word))
+		if plain += wordBytes; plain%(2*runBytes) != 0 {
+			continue
+		}
+		for ; len(s)-plain >= runBytes; plain += runBytes {
+			run := s[plain : plain+runBytes]
+			first, second := binary.LittleEndian.Uint64(run), binary.LittleEndian.Uint64(run[8:])
+			third, fourth := binary.LittleEndian.Uint64(run[16:]), binary.LittleEndian.Uint64(run[24:])
+			if others(first)|others(second)|others(third)|others(fourth) != 0 {
 				break
 			}
-			plain, marks = plain+wordBytes, marks+marksIn(word, wordBytes)
-			s = s[wordBytes:]
+			marks += sumOfBytes(marksIn(first) + marksIn(second) + marksIn(third) + marksIn(fourth))
 		}
-		if len(s) == 0 {
-			break
-		}
-		size, units := characterUnits(s)
-		w.units += units
-		w.addDense(s[0], size)
-		s = s[size:]
 	}
-	w.units += plain * letterUnits
-	w.denseBytes, w.denseHalves = w.denseBytes+marks, w.denseHalves+marks*markHalves
+	return plain, marks
+}
+
+// others has the high bit of each byte of a word that is a backslash, a control character or not ASCII. Bits above the lowest of them may
+// be wrong.
+func others(word uint64) uint64 {
+	return (word | (word ^ slashes - allBytes) | (word - blanks)) & highBits
 }
 
 // The most tokens of dense text, in halves. A digit or a mark of punctuation is at most one token. Of other characters each byte is at
@@ -225,57 +286,52 @@ const (
 	escapeHalves = 3
 )
 
-// addDense counts a character with the first byte c, if it is dense.
-func (w *textSize) addDense(c byte, size int) {
-	switch {
-	case c == '\\' && size > len(`\n`):
-		w.denseHalves += escapeHalves
-	case c >= 0x80:
-		w.denseHalves += byteHalves
-	case c == ' ', 'a' <= c|0x20 && c|0x20 <= 'z':
-		return
-	default:
-		w.denseHalves += markHalves
-	}
-	w.denseBytes += int64(size)
-}
-
-// marksIn counts the bytes among the first n of a word of ASCII that are neither letters nor spaces.
-func marksIn(word uint64, n int) int64 {
+// marksIn has a one in each byte of a word of ASCII without control characters that is neither a letter nor a space.
+func marksIn(word uint64) uint64 {
 	const (
-		fold    = 0x20 * allBytes
-		fromA   = (0x80 - 'a') * allBytes
-		aboveZ  = (0x80 - 'z' - 1) * allBytes
-		nonZero = 0x7f * allBytes
+		fold       = 0x20 * allBytes
+		aboveSpace = (0x80 - ' ' - 1) * allBytes
+		fromA      = (0x80 - 'a') * allBytes
+		aboveZ     = (0x80 - 'z' - 1) * allBytes
 	)
-	word &^= highBits // Only the bytes before the first one beyond ASCII count.
 	folded := word | fold
-	letters := (folded + fromA) &^ (folded + aboveZ)
-	marks := ((word ^ fold) + nonZero) &^ letters & highBits
-	if n < wordBytes {
-		marks &= 1<<(n*wordBytes) - 1
-	}
-	return int64(bits.OnesCount64(marks))
+	// What is above z is also above a, and both are above the space.
+	return ((folded + aboveSpace) ^ (folded + fromA) ^ (folded + aboveZ)) & highBits >> 7
 }
 
-// characterUnits returns the bytes and the units of the first character of a text.
-func characterUnits(s []byte) (size int, units int64) {
+// sumOfBytes adds up the bytes of a word, which must be less than 256 together.
+func sumOfBytes(lanes uint64) int64 { return int64(lanes * allBytes >> 56) }
+
+// writtenSize is the size of a character as it is written, with the bytes that it takes.
+type writtenSize struct {
+	bytes                          int
+	units, denseBytes, denseHalves int64
+}
+
+// characterSize returns the size of the escape or the character of ASCII that a text begins with.
+func characterSize(s []byte) writtenSize {
 	switch c := s[0]; {
 	case c == '\\' && len(s) >= len(`\u0000`) && s[1] == 'u':
-		return len(`\u0000`), escapeUnits(s[2:6])
-	case c == '\\':
-		return min(2, len(s)), letterUnits
-	case c < 0x80:
-		return 1, letterUnits
-	case c < 0xc0:
-		// The byte is inside of a character.
-		return 1, 0
-	// These are the alphabets up to the Indic scripts.
-	case c <= 0xe0:
-		return 1, letterUnits
+		return writtenSize{len(`\u0000`), escapeUnits(s[2:6]), int64(len(`\u0000`)), escapeHalves}
+	case c == '\\' && len(s) >= len(`\n`):
+		return writtenSize{len(`\n`), letterUnits, int64(len(`\n`)), markHalves}
+	case c == ' ', 'a' <= c|0x20 && c|0x20 <= 'z':
+		return writtenSize{1, letterUnits, 0, 0}
 	}
-	return 1, symbolUnits
+	return writtenSize{1, letterUnits, 1, markHalves}
 }
+
+// byteUnits has the units of each byte beyond ASCII. The first byte counts for a character, those of the alphabets up to the Indic
+// scripts as a letter.
+var byteUnits = func() (units [256]uint8) {
+	for c := 0xc0; c < len(units); c++ {
+		units[c] = symbolUnits
+		if c <= 0xe0 {
+			units[c] = letterUnits
+		}
+	}
+	return units
+}()
 
 // escapeUnits returns the units of a character that is written as four hexadecimal digits. A surrogate is half of a character.
 func escapeUnits(digits []byte) int64 {

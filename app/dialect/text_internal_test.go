@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"umg/app/dialect/rawjson"
+	"umg/app/llm"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 )
 
@@ -55,6 +57,34 @@ func TestTextWeighsTheSameHoweverItIsWritten(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCorrectStringsAreCorrect takes only strings of a request that are correct JSON for correct, and those of plain ASCII.
+func TestCorrectStringsAreCorrect(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("Words, and more\\n \\\"words\\\". ", 40)
+	for _, part := range []string{
+		"", `\\\n\t\/\b\f\r\"`, "\x7f", `\x`, `\u0041`, `\ud834`, "\x00", "\x1f", "\n", "\x80", "é", `\'`, `\N`,
+	} {
+		for cut := range 40 {
+			inside := long + strings.Repeat("a", 40-cut) + part + strings.Repeat("b", cut)
+			body := []byte(`{"model":"m","messages":[{"role":"user","content":"` + inside + `"}]}`)
+			h, err := peekChat(body, llm.ExtraSet{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := h.CorrectStrings(body)
+			isPlain := strings.Trim(part, `\ntbfr/"`+"\x7f") == ""
+			if len(list) > 0 != isPlain || len(h.CorrectStrings(body[1:])) > 0 {
+				t.Fatalf("%q has the correct strings %v", body, list)
+			}
+			for _, at := range list {
+				if value := jsontext.Value(body[at[0]:at[1]]); value.Kind() != '"' || !value.IsValid() {
+					t.Fatalf("%q is said to be correct", value)
+				}
+			}
+		}
+	}
 }
 
 // denseOf counts the dense bytes of the inside of a JSON string, one after the other.

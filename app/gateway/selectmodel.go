@@ -35,7 +35,7 @@ func (g *Gateway) selectModel(call *Call, head *dialect.Head, now time.Time) (*c
 	if call.Strict {
 		err = contract.Check(call.Body)
 	} else {
-		hints, err = contract.Admit(call.Body)
+		hints, err = contract.Admit(call.Body, head.CorrectStrings(call.Body))
 	}
 	if refused := g.refusedExtra(call, head); refused != nil && (err == nil || head.Refuses(app.AsError(err).Param)) {
 		return nil, nil, refused // It names the models that offer the extra.

@@ -23,6 +23,9 @@ const (
 	namesMax  = 200_000
 	namesStep = 8192
 
+	// bytesPerCharacterMax is the length of a character that is written as two escapes.
+	bytesPerCharacterMax = 12
+
 	// bytesPerNameMin is the length of the shortest member: two quotes, a colon and a value.
 	bytesPerNameMin = 4
 )
@@ -50,11 +53,12 @@ func (s *Schema) Check(about Subject, body []byte) error {
 }
 
 // Admit checks a body as Check does, except that hints which the style takes and the model does not take are not faults. It
-// returns them in the order of the body.
-func (s *Schema) Admit(about Subject, body []byte) ([]Hint, error) {
+// returns them in the order of the body. It does not read strings that are known to be correct JSON: the list has the indexes of their
+// first quotes and after their last ones, in the order of the body.
+func (s *Schema) Admit(about Subject, body []byte, correct [][2]int) ([]Hint, error) {
 	c := newChecker()
 	defer c.release()
-	c.lenient = true
+	c.lenient, c.dec.scanner.correct = true, correct
 	if e := c.run(s, about, body); e != nil {
 		return nil, e
 	}
@@ -65,8 +69,9 @@ func (s *Schema) Admit(about Subject, body []byte) ([]Hint, error) {
 type checker struct {
 	about Subject
 	body  []byte
-	buf   bytes.Buffer
-	dec   jsontext.Decoder
+	dec   decoder
+	// stopped is the error for all faults until the decoder is exact.
+	stopped app.Error
 	// scratch holds a string with its escapes resolved.
 	scratch []byte
 	// state is the state of the value read last, for conditions.
@@ -85,29 +90,40 @@ func newChecker() *checker {
 
 // release drops the references to the body and returns the checker to the pool.
 func (c *checker) release() {
-	c.about, c.body, c.buf, c.lenient, c.hints = Subject{}, nil, bytes.Buffer{}, false, nil
-	c.dec.Reset(&c.buf)
+	c.about, c.body, c.lenient, c.hints, c.stopped = Subject{}, nil, false, nil, app.Error{}
+	c.dec.release()
 	if cap(c.scratch) > scratchBytesMax {
 		c.scratch = nil
 	}
 	checkers.Put(c)
 }
 
-func (c *checker) start(about Subject, body []byte) {
-	c.about, c.body = about, body
-	c.buf = *bytes.NewBuffer(body)
-	c.dec.Reset(&c.buf)
+// run checks a body. It finds the fault of one with a fault by an exact second check.
+func (c *checker) run(root *Schema, about Subject, body []byte) *app.Error {
+	return c.checkTwice(about, body, func() *app.Error { return c.whole(root) })
 }
 
-func (c *checker) run(root *Schema, about Subject, body []byte) *app.Error {
-	c.start(about, body)
+// checkTwice checks a body with the scanner, and again with the exact decoder unless it is correct.
+func (c *checker) checkTwice(about Subject, body []byte, check func() *app.Error) *app.Error {
+	c.about, c.body = about, body
+	c.dec.start(body, false)
+	if check() == nil {
+		return nil
+	}
+	c.hints = nil
+	c.dec.start(body, true)
+	return check()
+}
+
+// whole checks the body to its end.
+func (c *checker) whole(root *Schema) *app.Error {
 	if c.dec.PeekKind() != jsontext.KindBeginObject {
 		return c.notAnObject()
 	}
 	if e := c.value(root); e != nil {
 		return e
 	}
-	if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {
+	if err := c.dec.ReadEnd(); !errors.Is(err, io.EOF) {
 		return c.syntax(err)
 	}
 	return nil
@@ -162,6 +178,9 @@ func (r *typeRule) lists(kind jsontext.Kind, text []byte) bool {
 
 func (c *checker) text(n *Schema, r *typeRule, raw []byte) *app.Error {
 	if r.plain() {
+		return nil
+	}
+	if r.onlyLengths() && len(raw)-2 >= bytesPerCharacterMax*r.lengthMin && (r.lengthMax < 0 || len(raw)-2 <= r.lengthMax) {
 		return nil
 	}
 	text := c.unquote(raw)
@@ -268,7 +287,7 @@ func (c *checker) array(n *Schema, r *typeRule) *app.Error {
 
 // open enters an array or an object.
 func (c *checker) open() *app.Error {
-	if _, err := c.dec.ReadToken(); err != nil {
+	if err := c.dec.ReadDelimiter(); err != nil {
 		return c.syntax(err)
 	}
 	if c.dec.StackDepth() > depthMax {
@@ -278,7 +297,7 @@ func (c *checker) open() *app.Error {
 }
 
 func (c *checker) close() *app.Error {
-	if _, err := c.dec.ReadToken(); err != nil {
+	if err := c.dec.ReadDelimiter(); err != nil {
 		return c.syntax(err)
 	}
 	return nil
@@ -286,16 +305,16 @@ func (c *checker) close() *app.Error {
 
 // countNames refuses objects with too many members. It must be called after each name, and counts once in namesStep tokens.
 func (c *checker) countNames() *app.Error {
-	if len(c.body) < namesMax*bytesPerNameMin {
+	if !c.dec.isExact || len(c.body) < namesMax*bytesPerNameMin {
 		return nil
 	}
 	depth := c.dec.StackDepth()
-	if kind, tokens := c.dec.StackIndex(depth); kind != jsontext.KindBeginObject || tokens%namesStep != 1 {
+	if kind, tokens := c.dec.exact.StackIndex(depth); kind != jsontext.KindBeginObject || tokens%namesStep != 1 {
 		return nil
 	}
 	names := int64(0)
 	for i := range depth {
-		if kind, tokens := c.dec.StackIndex(i + 1); kind == jsontext.KindBeginObject {
+		if kind, tokens := c.dec.exact.StackIndex(i + 1); kind == jsontext.KindBeginObject {
 			names += (tokens + 1) / 2
 		}
 	}
@@ -354,6 +373,8 @@ func (c *checker) skipTo(kind jsontext.Kind, depth int) *app.Error {
 func (c *checker) syntax(err error) *app.Error {
 	var s *jsontext.SyntacticError
 	switch {
+	case !c.dec.isExact:
+		return &c.stopped
 	case err == nil:
 		return c.invalidJSON(c.dec.InputOffset(), "there is more after its end")
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &s):

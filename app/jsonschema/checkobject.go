@@ -90,7 +90,10 @@ func (c *checker) member(o *object, states *[membersMax]byte) *app.Error {
 	if e := c.countNames(); e != nil {
 		return e
 	}
-	name := c.unquote(raw)
+	name := raw[1 : len(raw)-1]
+	if c.dec.isExact { // The scanner reads no names with escapes.
+		name = c.unquote(raw)
+	}
 	if i, ok := o.index[string(name)]; ok {
 		if e := c.value(o.members[i].schema); e != nil {
 			return e

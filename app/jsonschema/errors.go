@@ -26,6 +26,9 @@ const (
 
 // fail returns the error for the value read last, or for a member of it. The message starts with the path.
 func (c *checker) fail(at, format string, args ...any) *app.Error {
+	if !c.dec.isExact {
+		return &c.stopped
+	}
 	subject := at
 	if subject == "" {
 		subject = "The body"
@@ -36,6 +39,9 @@ func (c *checker) fail(at, format string, args ...any) *app.Error {
 }
 
 func (c *checker) invalidJSON(offset int64, reason string) *app.Error {
+	if !c.dec.isExact {
+		return &c.stopped
+	}
 	before := c.body[:min(int(offset), len(c.body))]
 	line := bytes.Count(before, []byte{'\n'}) + 1
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
@@ -47,6 +53,9 @@ func (c *checker) invalidJSON(offset int64, reason string) *app.Error {
 
 // notAnObject returns the error for an empty body, for broken JSON or for a JSON value of another type.
 func (c *checker) notAnObject() *app.Error {
+	if !c.dec.isExact {
+		return &c.stopped
+	}
 	kind := c.dec.PeekKind()
 	if e := c.skip(kind); e != nil {
 		if len(bytes.TrimSpace(c.body)) == 0 {
@@ -54,7 +63,7 @@ func (c *checker) notAnObject() *app.Error {
 		}
 		return e
 	}
-	if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {
+	if err := c.dec.ReadEnd(); !errors.Is(err, io.EOF) {
 		return c.syntax(err)
 	}
 	return c.fail("", "must be a JSON object, not %s.", kindName(kind))
@@ -147,7 +156,7 @@ func (c *checker) pathOf(p jsontext.Pointer) string {
 		level++
 		kind := jsontext.KindBeginObject
 		if level <= c.dec.StackDepth() {
-			kind, _ = c.dec.StackIndex(level)
+			kind = c.dec.StackKind(level)
 		}
 		if kind == jsontext.KindBeginArray {
 			b.WriteString("[" + token + "]")

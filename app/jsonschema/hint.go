@@ -101,8 +101,7 @@ func valueAt(body []byte, at int64) int {
 func (s *Schema) accepts(about Subject, value []byte) bool {
 	c := newChecker()
 	defer c.release()
-	c.start(about, value)
-	return c.value(s) == nil
+	return c.checkTwice(about, value, func() *app.Error { return c.value(s) }) == nil
 }
 
 // nearest returns the value that the model takes in place of another one, or the empty string when there is none.

@@ -40,8 +40,9 @@ func isKey(quoted []byte, key string) bool {
 	if len(quoted) < 2 {
 		return false
 	}
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1:len(quoted)-1]) == key
+	// A name with escapes is longer than its text.
+	if text := quoted[1 : len(quoted)-1]; len(text) <= len(key) || bytes.IndexByte(text, '\\') < 0 {
+		return string(text) == key
 	}
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	return err == nil && string(text) == key

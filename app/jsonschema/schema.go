@@ -78,8 +78,11 @@ type typeRule struct {
 }
 
 // plain reports whether the rule allows every string.
-func (r *typeRule) plain() bool {
-	return r.literals == nil && r.except == nil && r.lengthMin < 0 && r.lengthMax < 0 && r.pattern == nil
+func (r *typeRule) plain() bool { return r.onlyLengths() && r.lengthMin < 0 && r.lengthMax < 0 }
+
+// onlyLengths reports whether the rule allows every string of some lengths.
+func (r *typeRule) onlyLengths() bool {
+	return r.literals == nil && r.except == nil && r.pattern == nil
 }
 
 // literal is one value of an enum or a const.

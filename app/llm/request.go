@@ -66,6 +66,17 @@ func (r *Request) AddTurn(role Role, parts ...Part) {
 	r.Turns = append(r.Turns, Turn{Role: role, Parts: parts})
 }
 
+// TextBytes is the size of the texts, the arguments and the media of the conversation, without the results of tools.
+func (r *Request) TextBytes() (n int) {
+	for i := range r.Turns {
+		for j := range r.Turns[i].Parts {
+			p := &r.Turns[i].Parts[j]
+			n += len(p.Text) + len(p.Call.Arguments) + len(p.Media.Data)
+		}
+	}
+	return n
+}
+
 // Pair is one entry of the metadata of the client.
 type Pair struct{ Key, Value string }
 

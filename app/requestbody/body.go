@@ -15,6 +15,10 @@ const (
 	BytesMax = 4 << 20 // The garbage collector takes larger buffers, because few later bodies need that size.
 )
 
+// growthMax bounds how many times as large as what has come a buffer becomes. A body is read in few calls of the system, and a client that
+// declares a large one and sends little of it takes little memory.
+const growthMax = 8
+
 var sizes = bits.Len(BytesMax / BytesMin)
 
 // Pool pools the buffers of bodies. It is safe for concurrent use.
@@ -91,9 +95,14 @@ func BufferFor(bytes int64) int64 {
 }
 
 // Fill reads a body to its end, of so many bytes unless that is below zero, into a buffer that grows as often as it is full and more
-// comes: memory follows what has come, whatever was declared. It returns how many bytes were read, also with an error.
+// comes: memory follows what has come, whatever was declared, as growthMax says. It returns how many bytes were read, also with an error.
 func (b *Body) Fill(in io.Reader, declared int64) (read int64, err error) {
 	for {
+		if len(b.data) == cap(b.data) && declared > read {
+			if err := b.grow(declared); err != nil {
+				return read, err
+			}
+		}
 		into := b.data[len(b.data):cap(b.data)]
 		if len(into) == 0 {
 			into = b.next[:]
@@ -117,11 +126,11 @@ func (b *Body) Fill(in io.Reader, declared int64) (read int64, err error) {
 	}
 }
 
-// grow doubles a full buffer. That of a large body never grows beyond the size that was declared.
+// grow makes a full buffer as large as the body was declared, but at most growthMax times as large, or else doubles it.
 func (b *Body) grow(declared int64) error {
 	size := 2 * cap(b.data)
-	if declared > BytesMax && declared > int64(cap(b.data)) {
-		size = min(size, int(declared))
+	if declared > int64(cap(b.data)) {
+		size = int(min(growthMax*int64(cap(b.data)), BufferFor(declared)))
 	}
 	if b.place != nil {
 		more := int64(size - cap(b.data))

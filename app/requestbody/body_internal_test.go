@@ -9,8 +9,20 @@ import (
 // trickle is a body of so many bytes.
 func trickle(n int) io.Reader { return strings.NewReader(strings.Repeat("x", n)) }
 
-// TestBuffersAreNoLargerThanTwiceWhatHasCome reads bodies and looks at their buffers.
-func TestBuffersAreNoLargerThanTwiceWhatHasCome(t *testing.T) {
+// reads counts the calls of Read.
+type reads struct {
+	io.Reader
+
+	calls int
+}
+
+func (r *reads) Read(p []byte) (int, error) {
+	r.calls++
+	return r.Reader.Read(p)
+}
+
+// TestBuffersGrowWithWhatHasCome reads bodies and looks at their buffers.
+func TestBuffersGrowWithWhatHasCome(t *testing.T) {
 	t.Parallel()
 	p := NewPool()
 	for _, size := range []int{0, 1, BytesMin - 1, BytesMin, BytesMin + 1, 100_000, 1 << 20, 3<<20 + 5} {
@@ -35,6 +47,23 @@ func TestBuffersAreNoLargerThanTwiceWhatHasCome(t *testing.T) {
 		_, err := b.Fill(trickle(size), int64(size))
 		if err != nil || b.Len() != size || cap(b.data) != size || BufferFor(int64(size)) != int64(size) {
 			t.Errorf("%d declared bytes: %d read into room for %d, %v", size, b.Len(), cap(b.data), err)
+		}
+		b.Release()
+	}
+	for _, size := range []int{0, 1, BytesMin, BytesMin + 1, 100_000, 1 << 20, 6<<20 + 5} {
+		var b Body
+		b.Begin(p, nil)
+		in := reads{Reader: trickle(size)}
+		if _, err := b.Fill(&in, int64(size)); err != nil || b.Len() != size || int64(cap(b.data)) != max(BytesMin, BufferFor(int64(size))) {
+			t.Errorf("%d declared bytes: %d read into room for %d, %v", size, b.Len(), cap(b.data), err)
+		}
+		if size <= growthMax*BytesMin && in.calls > 3 {
+			t.Errorf("%d declared bytes: %d reads", size, in.calls)
+		}
+		b.Release()
+		b.Begin(p, nil)
+		if _, err := b.Fill(trickle(size), 100*int64(size)); err != nil || b.Len() != size || cap(b.data) > growthMax*max(BytesMin, size) {
+			t.Errorf("%d of %d declared bytes: %d read into room for %d, %v", size, 100*size, b.Len(), cap(b.data), err)
 		}
 		b.Release()
 	}

@@ -15,20 +15,30 @@ func BenchmarkCall(b *testing.B) {
 		bytes int
 	}{{"1KB", 1 << 10}, {"10KB", 10 << 10}, {"100KB", 100 << 10}} {
 		b.Run(size.name, func(b *testing.B) {
-			c := start(b, answerOf(1<<10)).connect(b, question(size.bytes))
-			for range 50 {
-				c.mustAnswer(b)
-			}
-			b.ReportAllocs()
-			before := processTime(b)
-			for b.Loop() {
-				if err := c.call(); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(processTime(b)-before)/float64(b.N), "cpu-ns/op")
+			measure(b, start(b, answerOf(1<<10)).connect(b, question("test/plain", size.bytes)))
 		})
 	}
+}
+
+// BenchmarkTranslatedCall is a call whose provider speaks another style.
+func BenchmarkTranslatedCall(b *testing.B) {
+	measure(b, start(b, messagesAnswerOf(1<<10)).connect(b, question("test/translated", 1<<10)))
+}
+
+// measure makes calls.
+func measure(b *testing.B, c *client) {
+	b.Helper()
+	for range 50 {
+		c.mustAnswer(b)
+	}
+	b.ReportAllocs()
+	before := processTime(b)
+	for b.Loop() {
+		if err := c.call(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(processTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
 // processTime is the processor time that the process has used.
@@ -51,7 +61,7 @@ const (
 // TestACallAllocatesNoMoreThanIsWrittenHere makes calls one after the other. It takes the best of a few rounds, because a garbage
 // collection empties the pools that a call takes its memory from.
 func TestACallAllocatesNoMoreThanIsWrittenHere(t *testing.T) {
-	c := start(t, answerOf(1<<10)).connect(t, question(1<<10))
+	c := start(t, answerOf(1<<10)).connect(t, question("test/plain", 1<<10))
 	for range 50 {
 		c.mustAnswer(t)
 	}

@@ -46,6 +46,9 @@ models:
   - {id: test/plain, name: Test, owner: test, kind: text, capabilities: [text], input: [text], output: [text], context_tokens: 128000,
      max_output_tokens: 4096, parameters: [temperature], released: 2026-01-01, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000},
      rates: {input_tokens: 3 per 1M, output_tokens: 15 per 1M}, routes: [{provider: up, model: plain, style: chat}]}
+  - {id: test/translated, name: Test, owner: test, kind: text, capabilities: [text], input: [text], output: [text], context_tokens: 128000,
+     max_output_tokens: 4096, parameters: [temperature], released: 2026-01-01, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000},
+     rates: {input_tokens: 3 per 1M, output_tokens: 15 per 1M}, routes: [{provider: up, model: other, style: messages}]}
 `
 
 // gatewayUnderTest is a gateway on a real listener, with a ledger in Postgres, a journal on disk and an upstream over loopback. The lease
@@ -244,9 +247,9 @@ func (c *client) mustAnswer(t testing.TB) {
 	_ = resp.Body.Close()
 }
 
-// question is the body of a call of about so many bytes.
-func question(bytes int) string {
-	return `{"model":"test/plain","messages":[{"role":"system","content":"You are a helpful assistant."},{"role":"user","content":"` +
+// question is the body of a call of about so many bytes to a model.
+func question(model string, bytes int) string {
+	return `{"model":"` + model + `","messages":[{"role":"system","content":"You are a helpful assistant."},{"role":"user","content":"` +
 		strings.Repeat("some words ", max(1, (bytes-160)/11)) + `"}],"temperature":0.5,"max_tokens":300}`
 }
 
@@ -255,5 +258,16 @@ func answerOf(bytes int) []byte {
 	body := `{"id":"c","object":"chat.completion","created":1,"model":"plain","choices":[{"index":0,"message":{"role":"assistant","content":"` +
 		strings.Repeat("word ", max(1, (bytes-240)/5)) + `"},"finish_reason":"stop"}],` +
 		`"usage":{"prompt_tokens":190,"completion_tokens":150,"total_tokens":340}}`
+	return answered(body)
+}
+
+// messagesAnswerOf is answerOf in the messages style.
+func messagesAnswerOf(bytes int) []byte {
+	return answered(`{"id":"m","type":"message","role":"assistant","model":"other","content":[{"type":"text","text":"` +
+		strings.Repeat("word ", max(1, (bytes-240)/5)) + `"}],"stop_reason":"end_turn","stop_sequence":null,` +
+		`"usage":{"input_tokens":190,"output_tokens":150}}`)
+}
+
+func answered(body string) []byte {
 	return []byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }

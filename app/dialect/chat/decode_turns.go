@@ -14,10 +14,11 @@ func (d *requestDecoder) turns() error {
 	d.out.Turns = make([]llm.Turn, 0, len(d.w.Messages))
 	for i := range d.w.Messages {
 		m := &d.w.Messages[i]
-		if err := d.turn(m, llm.ElementPath("messages", i)); err != nil {
+		at := llm.ElementPath("messages", i)
+		if err := d.turn(m, at); err != nil {
 			return err
 		}
-		if err := d.dropUnknown(m.Unknown, llm.ElementPath("messages", i)); err != nil {
+		if err := d.dropUnknown(m.Unknown, at); err != nil {
 			return err
 		}
 	}

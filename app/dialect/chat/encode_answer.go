@@ -15,10 +15,9 @@ const reasoningGap = "\n\n"
 
 // EncodeResponse appends an answer.
 func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.ResponseOptions) []byte {
-	e := envelopeOf(a)
-	dst = append(append(dst, `{"id":`...), e.ID...)
-	dst = append(append(dst, `,"object":"chat.completion","created":`...), e.Created...)
-	dst = append(append(dst, `,"model":`...), e.Model...)
+	dst = llm.Quote(append(dst, `{"id":`...), a.MintID("chatcmpl-", 0))
+	dst = strconv.AppendInt(append(dst, `,"object":"chat.completion","created":`...), a.Created, 10)
+	dst = llm.Quote(append(dst, `,"model":`...), a.Model)
 	dst = encodeMessage(append(dst, `,"choices":[{"index":0,"message":`...), r.Parts, usesFunctions(a))
 	dst = append(dst, `,"logprobs":null,"finish_reason":`...)
 	dst = llm.Quote(dst, legacyReason(encodeStop(r.Stop, has(r.Parts, llm.Call), has(r.Parts, llm.Refusal)), usesFunctions(a)))
@@ -78,6 +77,16 @@ func encodeMessage(dst []byte, parts []llm.Part, usesFunctions bool) []byte {
 
 // joined returns the texts of all parts of a kind.
 func joined(parts []llm.Part, kind llm.PartKind, gap string) string {
+	only, more := "", false
+	for i := range parts {
+		if p := &parts[i]; p.Kind == kind && p.Text != "" {
+			more = more || only != ""
+			only = p.Text
+		}
+	}
+	if !more {
+		return only
+	}
 	var b strings.Builder
 	for i := range parts {
 		if parts[i].Kind == kind && parts[i].Text != "" {

@@ -2,6 +2,7 @@ package messages
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,33 +18,30 @@ func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response,
 		return nil, llm.ErrBroken
 	}
 	switch {
-	case text(w.Type) == "error", !llm.IsNull(w.Error) && w.Content == nil:
+	case w.Type == "error", !llm.IsNull(w.Error) && w.Content == nil:
 		return nil, &llm.UpstreamError{Body: bytes.Clone(body)}
-	case w.Content == nil, text(w.StopReason) == "":
+	case w.Content == nil, w.StopReason == "", slices.ContainsFunc(w.Content, func(p piece) bool { return p.isBroken }):
 		return nil, llm.ErrBroken
 	}
-	r := &llm.Response{ID: text(w.ID), StopText: text(w.StopSequence)}
+	r := &llm.Response{ID: string(w.ID), StopText: string(w.StopSequence), Parts: make([]llm.Part, 0, len(w.Content))}
 	calls := 0
-	for _, raw := range w.Content {
-		var p piece
-		if err := json.Unmarshal(raw, &p, llm.Lenient); err != nil {
-			return nil, llm.ErrBroken
-		}
-		switch text(p.Type) { // Other blocks come from tools that one vendor runs.
+	for i := range w.Content {
+		p := &w.Content[i]
+		switch p.Type { // Other blocks come from tools that one vendor runs.
 		case "text":
-			r.Parts = append(r.Parts, llm.Part{Kind: llm.Text, Text: text(p.Text)})
+			r.Parts = append(r.Parts, llm.Part{Kind: llm.Text, Text: string(p.Text)})
 		case "thinking":
-			r.Parts = append(r.Parts, llm.Part{Kind: llm.Reasoning, Text: text(p.Thinking), Signature: text(p.Signature)})
+			r.Parts = append(r.Parts, llm.Part{Kind: llm.Reasoning, Text: string(p.Thinking), Signature: string(p.Signature)})
 		case "redacted_thinking":
-			r.Parts = append(r.Parts, llm.Part{Kind: llm.Reasoning, Signature: text(p.Data), Redacted: true})
+			r.Parts = append(r.Parts, llm.Part{Kind: llm.Reasoning, Signature: string(p.Data), Redacted: true})
 		case "tool_use":
-			call := decodeCall(&p, a, calls)
+			call := decodeCall(p, a, calls)
 			call.Arguments = decodeInput(p.Input)
 			r.Parts = append(r.Parts, llm.Part{Kind: llm.Call, Call: call})
 			calls++
 		}
 	}
-	r.Stop = decodeStop(text(w.StopReason), calls)
+	r.Stop = decodeStop(string(w.StopReason), calls)
 	report, reader := usagereader.NewReport(), usagereader.For(a, llm.Messages)
 	reader.ReadAnswer(&report, body)
 	reader.ReadUsage(&report, w.Usage)
@@ -53,7 +51,7 @@ func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response,
 
 // decodeCall reads the id and the name of a call. A call without an id gets one.
 func decodeCall(p *piece, a *llm.ResponseOptions, calls int) llm.ToolCall {
-	c := llm.ToolCall{ID: text(p.ID), Name: text(p.Name)}
+	c := llm.ToolCall{ID: string(p.ID), Name: string(p.Name)}
 	if c.ID == "" {
 		c.ID = a.MintID("call_", calls)
 	}

@@ -19,6 +19,9 @@ const (
 	// phoneMin is the length of the longest number that cannot be a phone number.
 	phoneMin = 6
 
+	// requestSlack is more than the names and the settings of a short request take.
+	requestSlack = 512
+
 	// topPThinking is the smallest top_p that may be combined with thinking.
 	topPThinking = 0.95
 )
@@ -26,7 +29,7 @@ const (
 // EncodeRequest writes a request for an upstream of the style.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	systems, turns := ArrangeTurns(r.Turns)
-	e := &requestEncoder{r: r}
+	e := &requestEncoder{r: r, dst: make([]byte, 0, r.TextBytes()+requestSlack)}
 	e.dst = append(e.dst, `{"model":`...)
 	e.dst = llm.Quote(e.dst, r.Model)
 	if r.MaxOutput > 0 {
@@ -99,8 +102,10 @@ func (e *requestEncoder) encodeSampling(thinks bool) {
 		}
 		e.number("temperature", t)
 	}
-	if topP, err := strconv.ParseFloat(string(s.TopP), 64); s.TopP != "" && (!thinks || err != nil || topP >= topPThinking) {
-		e.number("top_p", s.TopP)
+	if s.TopP != "" {
+		if topP, err := strconv.ParseFloat(string(s.TopP), 64); !thinks || err != nil || topP >= topPThinking {
+			e.number("top_p", s.TopP)
+		}
 	}
 	if s.TopK != "" && !thinks {
 		e.number("top_k", s.TopK)

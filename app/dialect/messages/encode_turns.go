@@ -3,7 +3,6 @@ package messages
 import (
 	"bytes"
 	"encoding/base64"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,16 +15,24 @@ import (
 // ArrangeTurns puts turns into the order that the style requires: system turns apart, no two consecutive turns of one role, and results
 // first in a turn.
 func ArrangeTurns(all []llm.Turn) (systems, turns []llm.Turn) {
+	parts := make([]llm.Part, 0, countParts(all))
 	for _, t := range all {
 		if t.Role == llm.System {
 			systems = append(systems, t)
 			continue
 		}
-		t.Parts = slices.DeleteFunc(slices.Clone(t.Parts), func(p llm.Part) bool { return isEmptyPart(&p) })
+		from, isBlank := len(parts), true
+		for i := range t.Parts {
+			if p := &t.Parts[i]; !isEmptyPart(p) {
+				parts = append(parts, *p)
+				isBlank = isBlank && isText(p) && strings.TrimSpace(p.Text) == ""
+			}
+		}
 		// Upstreams refuse a message that is only white space.
-		if !slices.ContainsFunc(t.Parts, func(p llm.Part) bool { return !isText(&p) || strings.TrimSpace(p.Text) != "" }) {
+		if isBlank {
 			continue
 		}
+		t.Parts = parts[from:len(parts):len(parts)]
 		if n := len(turns); n > 0 && turns[n-1].Role == t.Role {
 			turns[n-1].Parts = append(turns[n-1].Parts, t.Parts...)
 		} else {
@@ -45,6 +52,13 @@ func ArrangeTurns(all []llm.Turn) (systems, turns []llm.Turn) {
 		}
 	}
 	return systems, turns
+}
+
+func countParts(turns []llm.Turn) (n int) {
+	for i := range turns {
+		n += len(turns[i].Parts)
+	}
+	return n
 }
 
 func isText(p *llm.Part) bool { return p.Kind == llm.Text || p.Kind == llm.Refusal }

@@ -116,7 +116,7 @@ func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
 	e := llm.Event{Kind: llm.EventStart}
 	var w answer
 	if !llm.IsNull(message) && json.Unmarshal(message, &w, llm.Lenient) == nil {
-		e.ID = text(w.ID)
+		e.ID = string(w.ID)
 		d.reader.ReadAnswer(&d.report, message)
 		d.reader.ReadUsage(&d.report, w.Usage)
 		e.Usage, e.Reported = d.report.Usage()
@@ -162,20 +162,20 @@ func appendDelta(dst []llm.Event, part llm.PartKind, words string) []llm.Event {
 
 func (d *decoder) blockStart(dst []llm.Event) ([]llm.Event, error) {
 	var p piece
-	if err := json.Unmarshal(d.frame.Block, &p, llm.Lenient); err != nil {
+	if err := json.Unmarshal(d.frame.Block, &p, llm.Lenient); err != nil || p.isBroken {
 		return dst, llm.ErrMalformed
 	}
-	switch string(d.scratchText(p.Type)) {
+	switch p.Type {
 	case "text":
 		dst = d.begin(dst, llm.Event{Part: llm.Text})
-		dst = appendDelta(dst, llm.Text, text(p.Text))
+		dst = appendDelta(dst, llm.Text, string(p.Text))
 	case "thinking":
 		dst = d.begin(dst, llm.Event{Part: llm.Reasoning})
-		d.signature = text(p.Signature)
-		dst = appendDelta(dst, llm.Reasoning, text(p.Thinking))
+		d.signature = string(p.Signature)
+		dst = appendDelta(dst, llm.Reasoning, string(p.Thinking))
 	case "redacted_thinking":
 		dst = d.begin(dst, llm.Event{Part: llm.Reasoning})
-		d.signature, d.redacted = text(p.Data), true
+		d.signature, d.redacted = string(p.Data), true
 	case "tool_use":
 		dst = d.begin(dst, llm.Event{Part: llm.Call, Call: decodeCall(&p, d.options, d.calls)})
 		d.call = openCall{input: decodeInput(p.Input)}

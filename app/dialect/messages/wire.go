@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"umg/app/dialect/jsonvalue"
 	"umg/app/llm"
 )
 
@@ -173,28 +174,44 @@ func (n number) whole() (int64, bool) {
 // exactMax is the integer up to which a float holds every integer exactly.
 const exactMax = 1 << 53
 
-// answer is a whole answer, or the message at the start of a stream. Its members are parsed one by one, so that a malformed one does not
-// break the others.
+// answer is a whole answer, or the message at the start of a stream. A malformed member does not break the others.
 type answer struct {
-	ID           jsontext.Value   `json:"id"`
-	Type         jsontext.Value   `json:"type"`
-	Content      []jsontext.Value `json:"content"`
-	StopReason   jsontext.Value   `json:"stop_reason"`
-	StopSequence jsontext.Value   `json:"stop_sequence"`
+	ID           jsonvalue.String `json:"id"`
+	Type         jsonvalue.String `json:"type"`
+	Content      []piece          `json:"content"`
+	StopReason   jsonvalue.String `json:"stop_reason"`
+	StopSequence jsonvalue.String `json:"stop_sequence"`
 	Usage        jsontext.Value   `json:"usage"`
 	Error        jsontext.Value   `json:"error"`
 }
 
 // piece is one block of an answer.
 type piece struct {
-	Type      jsontext.Value `json:"type"`
-	Text      jsontext.Value `json:"text"`
-	Thinking  jsontext.Value `json:"thinking"`
-	Signature jsontext.Value `json:"signature"`
-	Data      jsontext.Value `json:"data"`
-	ID        jsontext.Value `json:"id"`
-	Name      jsontext.Value `json:"name"`
-	Input     jsontext.Value `json:"input"`
+	pieceMembers
+
+	// isBroken means that it is no object.
+	isBroken bool
+}
+
+type pieceMembers struct {
+	Type      jsonvalue.String `json:"type"`
+	Text      jsonvalue.String `json:"text"`
+	Thinking  jsonvalue.String `json:"thinking"`
+	Signature jsonvalue.String `json:"signature"`
+	Data      jsonvalue.String `json:"data"`
+	ID        jsonvalue.String `json:"id"`
+	Name      jsonvalue.String `json:"name"`
+	Input     jsontext.Value   `json:"input"`
+}
+
+// UnmarshalJSONFrom reads an object or null.
+func (p *piece) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	*p = piece{}
+	if kind := d.PeekKind(); kind != '{' && kind != 'n' {
+		p.isBroken = true
+		return d.SkipValue()
+	}
+	return json.UnmarshalDecode(d, &p.pieceMembers)
 }
 
 // delta is the part of a frame that adds to a block or to the message.
@@ -227,16 +244,6 @@ func (f *frame) reset() {
 	} {
 		*v = (*v)[:0]
 	}
-}
-
-// text returns a JSON string, or the empty string for any other value. Bytes that are not UTF-8 are replaced.
-func text(v jsontext.Value) string {
-	if len(v) == 0 || v.Kind() != '"' {
-		return ""
-	}
-	// The only error says that bytes which are not UTF-8 were replaced.
-	plain, _ := jsontext.AppendUnquote(nil, v)
-	return string(plain)
 }
 
 // appendRaw appends JSON text on one line, with its digits, order and escapes unchanged. It reports false, and appends nothing, when raw is

@@ -41,8 +41,15 @@ func (t *translation) arrangeHistory(upstream llm.Style) {
 // copyTurns returns a copy of a history whose parts may be changed.
 func copyTurns(turns []llm.Turn) []llm.Turn {
 	turns = slices.Clone(turns)
+	n := 0
 	for i := range turns {
-		turns[i].Parts = slices.Clone(turns[i].Parts)
+		n += len(turns[i].Parts)
+	}
+	all := make([]llm.Part, 0, n)
+	for i := range turns {
+		from := len(all)
+		all = append(all, turns[i].Parts...)
+		turns[i].Parts = all[from:len(all):len(all)]
 	}
 	return turns
 }

@@ -80,9 +80,11 @@ func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, out
 			// The reasoning must fit into the bound.
 			reduced.MaxOutput = outputMax
 		}
-		if p, err := strconv.ParseFloat(string(reduced.Sampling.TopP), 64); err == nil && p == 1 && client != upstream {
+		if client != upstream && reduced.Sampling.TopP != "" {
 			// A top_p of 1 has no effect, and many models refuse it together with a temperature.
-			reduced.Sampling.TopP = ""
+			if p, err := strconv.ParseFloat(string(reduced.Sampling.TopP), 64); err == nil && p == 1 {
+				reduced.Sampling.TopP = ""
+			}
 		}
 	}
 	showsByDefault := client.Style == llm.Chat || client.Style == llm.Messages
