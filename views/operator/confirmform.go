@@ -31,6 +31,7 @@ type ConfirmForm struct {
 	Action          string // Action is the path that the form is sent to.
 	Facts           []ConfirmFact
 	Hidden          []HiddenField
+	ID              string // ID names the form, whose change is made once however often it is sent.
 	Fields          []ConfirmField
 	Buttons         []ConfirmButton
 	Own             bool // The reader is a member of the account.
