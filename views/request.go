@@ -20,6 +20,8 @@ type Request struct {
 	ID        string
 	At        time.Time
 	Model     string
+	// UnknownModel means that Model is what the caller sent, and that the catalog has no such model.
+	UnknownModel bool
 	KeyName   string
 	Style     string
 	Streamed  bool

@@ -20,6 +20,7 @@ type Refusal struct {
 	Param         string
 	Message       string // Message is empty when a provider wrote it.
 	Method, Route string
+	UnknownModel  string // UnknownModel is a name that the caller sent and the catalog does not have.
 	Represents    int64 // Represents is how many refusals the row stands for.
 }
 
