@@ -98,7 +98,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	}
 	accounts, err := postgres.Select[string](ctx, s.db, `
 		select s.account_id from content_log_settings s
-		where s.kept_bytes > $2 or exists (select from content_logs c where c.account_id = s.account_id and c.at <= `+since+`)
+		where s.kept_bytes + `+runBytes+` > $2 or exists (select from content_logs c where c.account_id = s.account_id and c.at <= `+since+`)
 		order by s.account_id limit $3`, s.now(), s.most, sweepAccountsMax)
 	if err != nil {
 		return err
