@@ -58,7 +58,7 @@ func (k Key) Notes(now time.Time) []HealthNote {
 	}
 	if n := k.Network; n != nil {
 		notes = append(notes, HealthNote{
-			"network", ui.Warning, "Used from a new network " + n.Network + ", " + n.Since.UTC().Format("2 Jan"),
+			"network", ui.Warning, "Used from a new network " + n.Network + ", " + n.Since.UTC().Format(format.ShortDayForm),
 			"If you do not know this network, rotate the key. Under “Limits and restrictions” you can name the addresses that may use it.",
 		})
 	}

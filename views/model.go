@@ -151,7 +151,7 @@ func shiftedRight(a app.Amount, places int) string {
 	for len(fraction) < 2 {
 		fraction += "0"
 	}
-	return app.GroupThousands(whole) + "." + fraction
+	return format.Number(whole + "." + fraction)
 }
 
 // TextIn is the price in the unit that the reader chose.

@@ -30,6 +30,7 @@ type Shell struct {
 	KeysOff bool   // single-key shortcuts are off
 	// Zone is the time zone that the reader chose. It is empty for that of the browser.
 	Zone   string
+	Region format.Region
 	Clock  string       // 12 for times with AM and PM; empty for 24 hours
 	Unread int          // number of unread notices
 	Status []StatusLine // degraded models

@@ -24,19 +24,19 @@ type Record struct {
 	// AccountID is empty until Run has looked up the secret.
 	AccountID, KeyID string
 	// Secret is what the request bore as its key. It is never written.
-	Secret   string
-	At       time.Time
-	Method   string
-	Route    string // Route is the pattern of the path; empty for a path that no route has.
-	Style    string
-	Model    string // Model is empty unless the catalog has it.
+	Secret string
+	At     time.Time
+	Method string
+	Route  string // Route is the pattern of the path; empty for a path that no route has.
+	Style  string
+	Model  string // Model is empty unless the catalog has it.
 	// UnknownModel is the name that the caller sent and the catalog does not have. It is empty for other refusals.
 	UnknownModel string
-	Status   int
-	Code     string
-	Param    string
-	Message  string
-	Duration time.Duration
+	Status       int
+	Code         string
+	Param        string
+	Message      string
+	Duration     time.Duration
 	// Represents is how many refusals the record stands for. Zero means one.
 	Represents int64
 }

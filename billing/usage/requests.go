@@ -21,7 +21,7 @@ type Refusal struct {
 	Message       string // Message is empty when a provider wrote it.
 	Method, Route string
 	UnknownModel  string // UnknownModel is a name that the caller sent and the catalog does not have.
-	Represents    int64 // Represents is how many refusals the row stands for.
+	Represents    int64  // Represents is how many refusals the row stands for.
 }
 
 // Request is one row of the request log: a usage record, or a refusal, whose usage and cost are zero.

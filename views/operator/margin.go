@@ -159,7 +159,7 @@ func (m Margin) chart() chart.Chart {
 	c := chart.Chart{Names: marginNames, Columns: make([]chart.Column, len(m.ByDay))}
 	for i, l := range m.ByDay {
 		c.Columns[i] = chart.Column{
-			Start: l.Day, Name: l.Day.Format("2 Jan"), Full: format.Day(l.Day), Values: l.parts(), Total: l.size(),
+			Start: l.Day, Name: l.Day.Format(format.ShortDayForm), Full: format.Day(l.Day), Values: l.parts(), Total: l.size(),
 		}
 	}
 	dollars := func(n int64) string { return format.Dollars(app.Amount(n)) }

@@ -172,7 +172,7 @@ func (t Trials) chart() chart.Chart {
 		width := (right - left) * trialBarWidth / 100
 		col.HitX, col.HitWidth, col.X, col.Width = chart.Position(left), chart.Position(right-left),
 			chart.Position(left+(right-left-width)/2), chart.Position(width)
-		col.Middle, col.Name = chart.Position(left+(right-left)/2), d.Day.Format("2 Jan")
+		col.Middle, col.Name = chart.Position(left+(right-left)/2), d.Day.Format(format.ShortDayForm)
 		col.Hint = format.Day(d.Day) + ": " + format.CountOf(d.Count, "trial", "trials") + ", " + format.Dollars(d.Amount) + ", " +
 			format.Count(d.Paid) +
 			" bought credit since"
@@ -257,7 +257,7 @@ func (c PromoCode) promises() string {
 	if c.Times > 1 {
 		most = "up to " + most
 	}
-	end := c.Until.UTC().Format("2 Jan 2006, 15:04") + " UTC"
+	end := c.Until.UTC().Format(format.DayForm+", 15:04") + " UTC"
 	return "Gives " + format.Dollars(c.Amount) + " to " + most + ", once each, until " + end + ". " + c.lasts() + "."
 }
 

@@ -312,7 +312,7 @@ func statsText(r Result) string {
 	if err != nil {
 		return "[]"
 	}
-	return string(text)
+	return format.Unescaped(string(text))
 }
 
 func (r Result) finish() string {

@@ -119,7 +119,7 @@ func exactWords(n *big.Int) string {
 	for len(fraction) < 2 {
 		fraction += "0"
 	}
-	return "$" + app.GroupThousands(digits[:point]) + "." + fraction
+	return "$" + format.Number(digits[:point]+"."+fraction)
 }
 
 func (l PriceLine) amount() string { return exactWords(l.exact()) }

@@ -112,5 +112,5 @@ func (l Log) chunks() [][]LoggedRequest {
 }
 
 func (r LoggedRequest) denseTime(q Query) string {
-	return r.At.In(location(q.Zone)).Format("2 Jan, 15:04:05")
+	return r.At.In(location(q.Zone)).Format(format.ShortDayForm + ", 15:04:05")
 }

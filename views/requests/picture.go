@@ -137,16 +137,16 @@ func ticks(columns []callColumn) {
 
 func barName(t time.Time, step time.Duration) string {
 	if step >= hoursOfDay*time.Hour || step > time.Hour && t.Hour() == 0 {
-		return t.Format("2 Jan")
+		return t.Format(format.ShortDayForm)
 	}
 	return t.Format("15:04")
 }
 
 func barFull(t time.Time, step time.Duration) string {
 	if step >= hoursOfDay*time.Hour {
-		return t.Format("Mon 2 Jan 2006")
+		return t.Format("Mon " + format.DayForm)
 	}
-	return t.Format("Mon 2 Jan, 15:04") + "–" + t.Add(step).Format("15:04")
+	return t.Format("Mon "+format.ShortDayForm+", 15:04") + "–" + t.Add(step).Format("15:04")
 }
 
 // sums are all calls and errors of the picture.
@@ -161,7 +161,7 @@ func (p CallPicture) sums() (requests, errors int64) {
 // said describes the picture in a sentence, for screen readers.
 func (p CallPicture) said(q Query) string {
 	requests, errors := p.sums()
-	const form = "2 Jan, 15:04"
+	const form = format.ShortDayForm + ", 15:04"
 	zone := location(q.Zone)
 	from := p.From
 	if p.Since.After(from) {

@@ -385,7 +385,7 @@ func (q Query) chips(keys []ui.Option) []chip {
 		}
 		list = append(list, chip{text, without.Path()})
 	}
-	const form = "2 Jan 2006, 15:04"
+	const form = format.DayForm + ", 15:04"
 	if !q.From.IsZero() {
 		without := q
 		without.From, without.After = time.Time{}, ""

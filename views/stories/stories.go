@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/views"
+	"umg/views/format"
 	signinpages "umg/views/signin"
 	"umg/views/ui"
 )
@@ -57,7 +58,7 @@ func (s Story) Render(theme ui.Theme, still bool) templ.Component {
 	if s.Adjust != nil {
 		s.Adjust(&shell)
 	}
-	page := s.View(shell)
+	page := format.Region{}.Component(s.View(shell))
 	if len(s.Opens) == 0 {
 		return page
 	}
