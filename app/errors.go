@@ -12,7 +12,7 @@ import (
 // table each, so no service decides on a status.
 type Kind uint8
 
-// The kinds, in the order a request can meet them.
+// The kinds are in the order in which a request can meet them.
 const (
 	Internal         Kind = iota // The server itself failed. The text of the cause is never sent.
 	Invalid                      // The request is wrong, and a retry stays wrong.

@@ -11,7 +11,7 @@ import (
 	"umg/app/meter"
 )
 
-// The numbers of a checkpoint that change while a stream runs, by their position in a change. The meters follow.
+// These numbers of a checkpoint change while a stream runs. The value is the position in a change. The meters follow.
 const (
 	numberHeld = iota
 	numberCost

@@ -11,7 +11,7 @@ import (
 	"umg/app/meter"
 )
 
-// Limits of conditions.
+// These limits apply to conditions.
 const (
 	conditionsMax = 32 // A mask of 32 bits says which conditions of a card applied.
 	timesOne      = 10_000
@@ -31,12 +31,12 @@ type Condition struct {
 	EachOver int64
 	// These members apply to calls that were served on these terms.
 	ServiceTier, Region, Speed, Size, Quality string
-	// Schedule applies to calls that began at these times; nil for any time.
+	// Schedule applies to calls that began at these times; nil means any time.
 	Schedule *Schedule
 
 	// Rates replace the prices of their meters.
 	Rates []Rate
-	// Times multiplies the prices that hold so far, in ten-thousandths, rounded up; zero for no change. It holds for the meters of
+	// Times multiplies the prices that hold so far, in ten-thousandths, rounded up; zero means no change. It holds for the meters of
 	// Meters, and for all meters of tokens when there are none.
 	Times  int64
 	Meters []meter.Meter

@@ -76,7 +76,7 @@ type cardCache struct {
 	cards map[string][]RateCard
 }
 
-// get returns the cards of an id; none when there are none.
+// get returns the cards of an id, if any.
 func (c *cardCache) get(ctx context.Context, id string) ([]RateCard, error) {
 	if cards, known := c.cards[id]; known {
 		return cards, nil

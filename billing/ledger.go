@@ -179,10 +179,10 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 	if r.Uncharged {
 		r.Want = 0
 	}
-	var short string // The credit account that has too little.
+	var short string // Short is the credit account that has too little.
 	var balance Balance
 	var limit, period, start = new(int64), new(string), new(time.Time)
-	var refill Period // The period of the key's budget; empty for a key without one.
+	var refill Period // Refill is the period of the key's budget. It is empty for a key without one.
 	err := q.QueryRowxContext(ctx, `
 		select short, coalesce(posted, 0), coalesce(held, 0), cap_nanos, cap_period, cap_start,
 			coalesce((select period from key_budgets where key_id = $3), '') from hold_job($1, $2, $3, $4, $5)`,

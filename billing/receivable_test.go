@@ -26,7 +26,8 @@ func (h *fixture) owes(account string, owed app.Amount, frozen bool) {
 	h.books()
 }
 
-// An idle lease holds credit that no call has spent, but that is not free when a refund takes it.
+// TestWhatIsOwedIsPaidFromCreditThatComesBackAndTheAccountSpendsAgain has an idle lease, whose unspent credit is not free when a
+// refund takes it.
 func TestWhatIsOwedIsPaidFromCreditThatComesBackAndTheAccountSpendsAgain(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

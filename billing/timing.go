@@ -30,11 +30,11 @@ type RequestTiming struct {
 // call.
 type Attempt struct {
 	Provider string
-	Status   int           // Status is the provider's response status; zero for none.
-	Cause    string        // Cause is why the attempt failed; empty for a success.
+	Status   int           // Status is the provider's response status; zero means none.
+	Cause    string        // Cause is why the attempt failed. It is empty for a success.
 	Start    time.Duration // Start is when the request was sent.
-	First    time.Duration // First is the time until the first content; zero when there was none.
-	Took     time.Duration // Took is the time until the failure; zero for a success, which lasted until the call's end.
+	First    time.Duration // First is the time until the first content. It is zero when there was none.
+	Took     time.Duration // Took is the time until the failure. It is zero for a success, which lasted until the call's end.
 }
 
 // isZero reports whether nothing was recorded about the call.

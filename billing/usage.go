@@ -62,9 +62,9 @@ type UsageRecord struct {
 type Costs struct {
 	// Cost is what the account paid, Reserved what was held, and Overrun what the platform bore beyond the hold.
 	Cost, Reserved, Overrun app.Amount
-	// ProviderCost is what the provider said that it takes; nil when it did not say.
+	// ProviderCost is what the provider said that it takes. It is nil when it did not say.
 	ProviderCost *app.Amount
-	// UpstreamCost is what the call cost the operator by the cost card CostCardID; nil when that is not known.
+	// UpstreamCost is what the call cost the operator by the cost card CostCardID. It is nil when that is not known.
 	UpstreamCost *app.Amount
 	CostCardID   string
 	// Credential is the id of the provider's credential that the call used, which is its reference in the catalog. It may be empty.

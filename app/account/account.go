@@ -27,23 +27,23 @@ type User struct {
 	Email     string   `db:"email"`
 	AccountID string   `db:"account_id"`
 	Role      app.Role `db:"role"`
-	// Account is the name of the account that people gave it.
+	// Account is the display name of the account.
 	Account    string    `db:"account_name"`
 	Operator   bool      `db:"operator"`
-	SecondStep bool      `db:"second_step"` // signing in needs a code in addition to the password
+	SecondStep bool      `db:"second_step"` // SecondStep means that a sign-in needs a code in addition to the password.
 	CreatedAt  time.Time `db:"created_at"`
-	Verified   bool      `db:"verified"` // the user has verified the e-mail address
+	Verified   bool      `db:"verified"` // Verified means that the user has verified the e-mail address.
 
-	// PasswordAt is when the password was set that the user was read with, nil since they signed up. A session is only started
-	// while it still is that one.
+	// PasswordAt is when the password that the user was read with was set. It is nil since sign-up. A session starts only while the
+	// password is the same.
 	PasswordAt *time.Time `db:"password_changed_at"`
 
-	LimitFactor  int    `db:"limit_factor"` // multiplier of the account's default limits
-	Frozen       bool   `db:"frozen"`       // members can read the account, but nothing may cost it anything
+	LimitFactor  int    `db:"limit_factor"` // LimitFactor multiplies the account's default limits.
+	Frozen       bool   `db:"frozen"`       // Members can read a frozen account, but nothing may cost it anything.
 	FrozenReason string `db:"frozen_reason"`
 	// Uncharged accounts need no credit. Their calls are recorded and not charged.
 	Uncharged   bool `db:"uncharged"`
-	KeepContent bool `db:"keep_content"` // content of playground calls is stored
+	KeepContent bool `db:"keep_content"` // KeepContent stores the content of playground calls.
 
 	Preferences
 }
@@ -60,10 +60,10 @@ type Options struct {
 	Random     io.Reader
 	Log        *slog.Logger
 	Trial      trial.Policy
-	SignUpsMax int         // sign-ups per hour from one address before it has to wait; zero takes the default
-	Mail       mail.Sender // nil: e-mail addresses are not verified
-	BaseURL    string      // scheme and host of links in mails
-	Key        [32]byte    // the server's secret; may be zero in commands that neither sign users in nor encrypt
+	SignUpsMax int         // SignUpsMax is the number of sign-ups per hour and address without a wait; zero means the default.
+	Mail       mail.Sender // Without Mail, e-mail addresses are not verified.
+	BaseURL    string      // BaseURL is the scheme and host of links in mails.
+	Key        [32]byte    // Key is the server's secret; it may be zero in commands that neither sign users in nor encrypt.
 }
 
 // Service makes users and accounts.

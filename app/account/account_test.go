@@ -106,7 +106,7 @@ func TestSignUpRefusesWhatIsNoAddressOrNoPassword(t *testing.T) {
 		{"Ada <ada@example.com>", goodPassword, "invalid_email", "email"},
 		{"ada@exa\x00mple.com", goodPassword, "invalid_email", "email"},
 		{"ada@example.com\nBcc: x@y.z", goodPassword, "invalid_email", "email"},
-		{"\u212aate@example.com", goodPassword, "invalid_email", "email"}, // the Kelvin sign lower-cases to k
+		{"\u212aate@example.com", goodPassword, "invalid_email", "email"}, // The Kelvin sign lower-cases to k.
 		{long + "@example.com", goodPassword, "invalid_email", "email"},
 		{"ada@example.com", "123456789", "password_too_short", "password"},
 		{"ada@example.com", "ééééé", "password_too_short", "password"},
@@ -130,7 +130,7 @@ func TestSignUpsFromOneAddressHaveToWait(t *testing.T) {
 		return err
 	}
 	must(t, up(1, "2001:db8::1"))
-	must(t, up(2, "2001:db8::2")) // the same subnet
+	must(t, up(2, "2001:db8::2")) // The address is of the same subnet.
 	e := wantError(t, up(3, "2001:db8::3"), app.Exhausted, "too_many_attempts")
 	if e.RetryAfter != time.Minute {
 		t.Fatalf("wait %s", e.RetryAfter)
@@ -216,7 +216,7 @@ func TestSignInThrottlesGuessingAndNotTheOwner(t *testing.T) {
 	if e := wantError(t, err, app.Exhausted, "too_many_attempts"); e.RetryAfter != time.Second {
 		t.Fatalf("wait %s", e.RetryAfter)
 	}
-	for range signInEmail.free { // many strangers, each from another address
+	for range signInEmail.free { // Each try is of a stranger at another address.
 		must(t, b.throttle.admit(t.Context(), signInEmail.of("ada@example.com")))
 		b.clock.Advance(time.Millisecond)
 		if row, err := lockThrottle(t.Context(), b.db, signInEmail.of("ada@example.com"), b.clock.Now()); err != nil || row.BlockedUntil != nil {

@@ -21,7 +21,7 @@ type Account struct {
 	ID           string    `db:"id"`
 	Name         string    `db:"name"`
 	CreatedAt    time.Time `db:"created_at"`
-	LimitFactor  int       `db:"limit_factor"` // multiplier of the default limits
+	LimitFactor  int       `db:"limit_factor"` // LimitFactor multiplies the default limits.
 	Frozen       bool      `db:"frozen"`
 	FrozenReason string    `db:"frozen_reason"`
 	Members      int       `db:"members"`
@@ -55,7 +55,7 @@ func (s *Service) RenameAccount(ctx context.Context, p app.Principal, name strin
 // CloseRequest is what the owner of an account gives to delete it.
 type CloseRequest struct {
 	Password string
-	Name     string // the account's name, as the user typed it
+	Name     string // Name is the account's name, as the user typed it.
 }
 
 // CloseAccount deletes an account. Its keys and memberships end at once, and no new work can begin in it. The ledger keeps what

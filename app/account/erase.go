@@ -10,15 +10,15 @@ import (
 	"umg/app/workqueue"
 )
 
-// How what is left of closed accounts is erased.
+// These are the pace and the limits of erasing closed accounts.
 const (
 	eraseEvery       = 5 * time.Second
 	eraseRoundMax    = time.Minute
-	eraseAccountsMax = 20 // accounts of one round
+	eraseAccountsMax = 20 // One round erases from at most this many accounts.
 	eraseBatchMax    = 500
-	eraseBatchesMax  = 20             // batches of one table and account in one round
-	eraseAgain       = time.Hour      // delay after a round that found nothing, for work that was still running
-	eraseUntil       = 25 * time.Hour // time after the account closed in which its work may still run
+	eraseBatchesMax  = 20             // This limits the batches of one table and account in one round.
+	eraseAgain       = time.Hour      // A round that found nothing is repeated after this time, for work that was still running.
+	eraseUntil       = 25 * time.Hour // Work of an account may run for this long after it closed.
 	eraseRetry       = time.Minute
 )
 

@@ -11,15 +11,15 @@ import (
 const (
 	erasureCountMax = 100_000
 	erasureShownMax = 10
-	erasureLate     = 10 * time.Minute // overdue time after which a round is reported
+	erasureLate     = 10 * time.Minute // A round that is overdue for longer is reported.
 )
 
 // Erasures reports closed accounts that may still have data to erase. Operators read it.
 type Erasures struct {
 	Waiting  int64      `db:"waiting"`
-	Oldest   *time.Time `db:"oldest"`    // when the first of them was closed
-	DueSince *time.Time `db:"due_since"` // due time of the round that is overdue longest
-	Trouble  []Erasure  `db:"-"`         // the ten that are overdue longest
+	Oldest   *time.Time `db:"oldest"`    // Oldest is when the first of them was closed.
+	DueSince *time.Time `db:"due_since"` // DueSince is the due time of the round that is overdue longest.
+	Trouble  []Erasure  `db:"-"`         // Trouble has the ten that are overdue longest.
 }
 
 // Erasure is an account that waits to be erased.

@@ -19,7 +19,6 @@ import (
 	"umg/billing"
 )
 
-// Limits of an export.
 const (
 	exportTimeMax  = 15 * time.Minute
 	exportRowsPage = 500
@@ -31,10 +30,10 @@ type exportTable struct {
 	name    string
 	table   string
 	columns string
-	keys    []string // columns of the order, unique together in an account
-	types   []string // types of the keys
-	where   string   // a further condition on the rows; empty for all rows of the account
-	page    int      // rows per query of a table with large rows; zero for the default
+	keys    []string // Keys are the columns of the order, unique together in an account.
+	types   []string
+	where   string // Where is a further condition on the rows; it is empty for all rows of the account.
+	page    int    // Page is the number of rows per query of a table with large rows; zero means the default.
 }
 
 // chapters are everything that is kept about an account and is not a secret. It is the one place that knows of the tables
@@ -122,7 +121,7 @@ var meterColumns = func() string {
 
 // Export is everything about an account as one JSON document, read while it is written.
 type Export struct {
-	Name    string // name of the file
+	Name    string // Name is the name of the file.
 	db      *sqlx.DB
 	account Account
 	at      time.Time

@@ -38,7 +38,7 @@ func (s *Service) LockKeyMaker(ctx context.Context, tx *sqlx.Tx, p app.Principal
 	if !s.Verifies() || p.UserID == "" {
 		return s.LockActor(ctx, tx, p)
 	}
-	if _, err := lockPerson(ctx, tx, p.UserID); err != nil { // the lock makes parallel requests share one limit
+	if _, err := lockPerson(ctx, tx, p.UserID); err != nil { // The lock makes parallel requests share one limit.
 		return personError(err)
 	}
 	if err := s.LockActor(ctx, tx, p); err != nil {

@@ -29,7 +29,7 @@ func squats(t *testing.T) squatted {
 	s := squatted{bundle: b, post: post, user: u, ring: b.ring(t), session: newSessions(t, b)}
 	_, s.secret = b.key(t, u.Principal(), apikey.Spec{Budget: &billing.Allowance{Limit: app.Dollar, Period: "day"}})
 	must(t, s.session.begin(t, u))
-	// A second step and an invitation as they could be made before there was a rule against it.
+	// The second step and the invitation are made as they could be before a rule forbade it.
 	seed, err := b.vault.lock([]byte("01234567890123456789"), seedPurpose+u.ID)
 	must(t, err)
 	_, err = beginTOTP(t.Context(), b.db, u.ID, seed, b.clock.Now())

@@ -15,11 +15,10 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of invitations.
 const (
 	invitationAgeMax  = 7 * 24 * time.Hour
-	invitationKeptMax = 30 * 24 * time.Hour // after it expired, so that a late reader learns why the link fails
-	invitationsMax    = 50                  // open invitations of an account
+	invitationKeptMax = 30 * 24 * time.Hour // An expired invitation is kept for this long, so that a late reader learns why the link fails.
+	invitationsMax    = 50                  // This limits the open invitations of an account.
 	invitationPath    = "/console/invitations?token="
 )
 
@@ -34,7 +33,7 @@ type Invitation struct {
 	ID        string    `db:"id"`
 	Email     string    `db:"email"`
 	Role      app.Role  `db:"role"`
-	InvitedBy string    `db:"invited_by"` // e-mail address; empty when a key invited
+	InvitedBy string    `db:"invited_by"` // InvitedBy is an e-mail address. It is empty when a key invited.
 	CreatedAt time.Time `db:"created_at"`
 	SentAt    time.Time `db:"sent_at"`
 	ExpiresAt time.Time `db:"expires_at"`
@@ -52,7 +51,7 @@ type Invitations struct {
 type InvitationPreview struct {
 	Invitation
 	AccountID string
-	Account   string // the account's name
+	Account   string
 }
 
 func invitationNotFound() error {

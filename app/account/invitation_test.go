@@ -83,7 +83,7 @@ func TestLinksOfInvitationsEnd(t *testing.T) {
 	b, post := verifying(t)
 	owner, u := b.proven(t, b.member(t, "owner@example.com")), b.member(t, "new@example.com")
 	invite := func() (Invitation, string) {
-		b.clock.Advance(25 * time.Hour) // beyond the period of the throttle
+		b.clock.Advance(25 * time.Hour) // This is longer than the period of the throttle.
 		i, err := b.Invite(t.Context(), owner.Principal(), u.Email, app.RoleDeveloper)
 		must(t, err)
 		return i, invited(t, post, u.Email)

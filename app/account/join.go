@@ -101,7 +101,7 @@ func (s *Service) Decline(ctx context.Context, p app.Principal, token string) (o
 			return err
 		}
 		o = InvitationPreview{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account}
-		who := app.Principal{AccountID: r.AccountID, From: p.From} // the link does not identify its holder
+		who := app.Principal{AccountID: r.AccountID, From: p.From} // The link does not identify its holder.
 		return s.audit.Write(ctx, tx, who, audit.Event{Action: "invitation.declined", Object: r.ID, Name: r.Email})
 	})
 	return o, postgres.StoreError("account: decline invitation", err)

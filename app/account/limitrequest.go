@@ -21,14 +21,14 @@ const (
 	limitAnswerRunesMax = 500
 	limitModelBytesMax  = 200
 	limitTimesMax       = 1000
-	limitRequestsShown  = 200 // requests that operators see
-	limitRequestsOwn    = 5   // requests that the account sees
+	limitRequestsShown  = 200 // Operators see this many requests.
+	limitRequestsOwn    = 5   // An account sees this many of its requests.
 )
 
 // LimitState is how far a request for higher limits is.
 type LimitState string
 
-// The states of a request for higher limits.
+// These are the states of a request for higher limits.
 const (
 	LimitOpen     LimitState = "open"
 	LimitDone     LimitState = "done"
@@ -39,11 +39,11 @@ const (
 type LimitRequest struct {
 	ID         string     `db:"id"`
 	AccountID  string     `db:"account_id"`
-	Account    string     `db:"account"` // the account's name
-	Email      string     `db:"email"`   // e-mail address of the user who asked
-	Model      string     `db:"model"`   // empty for all models
+	Account    string     `db:"account"` // Account is the account's name.
+	Email      string     `db:"email"`   // Email is the address of the user who asked.
+	Model      string     `db:"model"`   // Model is empty for all models.
 	FactorThen int        `db:"factor_then"`
-	Factor     int        `db:"factor"` // requested multiplier of the default limits
+	Factor     int        `db:"factor"` // Factor is the requested multiplier of the default limits.
 	FactorNow  int        `db:"factor_now"`
 	Reason     string     `db:"reason"`
 	State      LimitState `db:"state"`

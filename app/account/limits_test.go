@@ -28,7 +28,7 @@ func TestAnAccountIsToldThatItsLimitsWereChanged(t *testing.T) {
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
 	p := app.Principal{AccountID: u.AccountID, From: command}
-	for _, factor := range []int{1, 7, 7} { // only one of them is a change
+	for _, factor := range []int{1, 7, 7} { // Only the first 7 is a change.
 		must(t, b.SetLimitFactor(t.Context(), p, factor))
 	}
 	wantError(t, b.SetLimitFactor(t.Context(), p, 0), app.Invalid, "invalid_value")
@@ -48,7 +48,7 @@ func TestAnAccountIsToldThatItIsNotCharged(t *testing.T) {
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
 	p := app.Principal{AccountID: u.AccountID, From: command}
-	for _, uncharged := range []bool{false, true, true} { // only one of them is a change
+	for _, uncharged := range []bool{false, true, true} { // Only the first true is a change.
 		must(t, b.SetUncharged(t.Context(), p, uncharged))
 	}
 	wantError(t, b.SetUncharged(t.Context(), app.Principal{AccountID: "acct_none"}, true), app.NotFound, "account_not_found")
@@ -72,7 +72,7 @@ func TestEveryAccountOfAUserIsToldThatTheyRunTheGateway(t *testing.T) {
 	ada, bob := b.member(t, "ada@example.com"), b.member(t, "bob@example.com")
 	b.db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, 'developer', $3)`,
 		bob.AccountID, ada.ID, b.clock.Now().Add(time.Minute))
-	for range 2 { // the second changes nothing
+	for range 2 { // The second call changes nothing.
 		must(t, b.MakeOperator(t.Context(), command, ada.Email))
 	}
 	for _, account := range []string{ada.AccountID, bob.AccountID} {
@@ -125,7 +125,7 @@ func TestAnAccountAsksForHigherLimitsOnceAtATime(t *testing.T) {
 	if list, err := b.LimitRequests(t.Context(), other.AccountID); err != nil || len(list) != 0 {
 		t.Errorf("a stranger sees %+v, %v", list, err)
 	}
-	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, ""), app.NotFound, "not_found") // not an operator
+	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, ""), app.NotFound, "not_found")
 	op.Operator = true
 	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, "open", ""), app.Invalid, "invalid_value")
 	must(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, "Have fun."))

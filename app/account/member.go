@@ -17,13 +17,12 @@ import (
 	"umg/app/trial"
 )
 
-// Limits of accounts and their members.
 const (
 	accountNameChars = 80
-	membershipsMax   = 100 // accounts of one user
-	membersMax       = 100 // members of one account
-	accountsOwnedMax = 10  // accounts that one user may own
-	peoplePageMax    = 100 // members or invitations per page
+	membershipsMax   = 100 // A user can be in this many accounts.
+	membersMax       = 100 // An account can have this many members.
+	accountsOwnedMax = 10  // A user can own this many accounts.
+	peoplePageMax    = 100 // This limits a page of members or invitations.
 )
 
 // Membership is an account that a user is a member of.
@@ -38,10 +37,10 @@ type Membership struct {
 type Member struct {
 	UserID    string    `db:"user_id"`
 	Email     string    `db:"email"`
-	Name      string    `db:"name"` // display name, often empty
+	Name      string    `db:"name"` // Name is a display name, often empty.
 	Role      app.Role  `db:"role"`
 	JoinedAt  time.Time `db:"created_at"`
-	TwoFactor bool      `db:"two_factor"` // signing in needs a second step
+	TwoFactor bool      `db:"two_factor"` // TwoFactor means that signing in needs a second step.
 }
 
 // Members is a page of them, in the order in which they joined.
@@ -91,8 +90,8 @@ func (s *Service) Member(ctx context.Context, p app.Principal, userID string) (M
 type memberChange struct {
 	tx     *sqlx.Tx
 	p      app.Principal
-	name   string     // the account's name
-	rights app.Rights // the caller's rights, read in the transaction
+	name   string     // Name is the account's name.
+	rights app.Rights // Rights are the caller's, read in the transaction.
 }
 
 // manage runs one change. It locks the account's row, so that counts stay valid until the commit, and refuses a user who has just

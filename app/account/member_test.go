@@ -114,7 +114,7 @@ func TestRolesAreChangedByThoseWhoMay(t *testing.T) {
 		t.Errorf("an owner among several may step down: %v", err)
 	}
 	_, err = b.SetRole(t.Context(), owner.Principal(), dev.ID, app.RoleAdmin)
-	wantError(t, err, app.Forbidden, "role_not_allowed") // the previous role's rights no longer count
+	wantError(t, err, app.Forbidden, "role_not_allowed") // The previous role's rights no longer count.
 }
 
 func TestOfTwoOwnersWhoDemoteEachOtherOneRemains(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 type mfaChallenge struct {
 	user string
 	at   time.Time
-	mark string // fingerprint of the password: a new password voids the ticket
+	mark string // Mark is a fingerprint of the password: a new password voids the ticket.
 }
 
 const (
@@ -106,7 +106,7 @@ func (s *Service) FinishSignIn(ctx context.Context, ticket, code string, from ap
 		return User{}, postgres.StoreError("account: sign in", err)
 	}
 	u, err := s.User(ctx, t.user)
-	u.PasswordAt = passwordAt // the version of the password that was proved, even if it has changed since
+	u.PasswordAt = passwordAt // A session needs the version of the password that was proved, even if it has changed since.
 	return u, err
 }
 

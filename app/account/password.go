@@ -15,11 +15,10 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of a sign-in.
 const (
 	emailBytesMax    = 254
-	hashesMax        = 2  // parallel hashes: each takes a core for tens of milliseconds and 19 MiB
-	hashesWaitingMax = 64 // hashes that wait for their turn
+	hashesMax        = 2  // Each hash takes a core for tens of milliseconds and 19 MiB.
+	hashesWaitingMax = 64 // This many further hashes wait for their turn.
 	hashMemoryKiB    = 19 * 1024
 	hashRounds       = 2
 )

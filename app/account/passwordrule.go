@@ -10,13 +10,13 @@ import (
 	"umg/app/trial"
 )
 
-// What a new password must be. Passwords that were set under other rules go on to work.
+// These rules hold for new passwords. Passwords that were set under other rules still work.
 const (
 	passwordCharsMin   = 12
 	passwordBytesMax   = 128
-	paddingBytesMax    = 8 // digits and signs around a common password, which do not make it harder to guess
-	addressPartMin     = 4 // shortest part of an address that a password must not mostly repeat
-	repeatedBytesUpper = 6 // a password with at most this many distinct bytes is easy to guess
+	paddingBytesMax    = 8 // Up to this many digits and signs around a common password do not make it harder to guess.
+	addressPartMin     = 4 // A password must not mostly repeat a part of the address that is at least this long.
+	repeatedBytesUpper = 6 // A password that repeats at most this many bytes is easy to guess.
 )
 
 // commonPasswords is a list of one password a line, sorted and in lower case, after the notice of its licence.
@@ -54,7 +54,7 @@ func guessable(password, email string) bool {
 		return true
 	}
 	name, domain := trial.SplitEmail(email)
-	organisation, _, _ := strings.Cut(trial.Organisation(domain), ".") // example for www.example.co.uk
+	organisation, _, _ := strings.Cut(trial.Organisation(domain), ".") // The organisation of www.example.co.uk is example.
 	for _, part := range []string{name, domain, organisation} {
 		if len(part) >= addressPartMin && 2*len(part)*strings.Count(password, part) > len(password) {
 			return true

@@ -15,11 +15,11 @@ func TestNewPasswordsAreLongAndNotEasyToGuess(t *testing.T) {
 		"elevenchars":               "password_too_short",
 		strings.Repeat("ä", 11):     "password_too_short",
 		strings.Repeat("long ", 26): "password_too_long",
-		"unbelievable":              "password_common", // the list of common passwords has it
+		"unbelievable":              "password_common", // The list of common passwords has it.
 		"UnBelievable":              "password_common",
 		"q1w2e3r4t5y6":              "password_common",
 		"password1234":              "password_common",
-		"Password2026":              "password_common", // the list has it without the year
+		"Password2026":              "password_common", // The list has it without the year.
 		"!!sunshine2026":            "password_common",
 		"monkey monkey":             "",
 		"passwordpassword":          "password_common",

@@ -22,8 +22,8 @@ const nameCharsMax = 80
 type Profile struct {
 	Name      string
 	Email     string
-	Pending   string     // the new address that awaits verification
-	ChangedAt *time.Time // when the password was last changed; nil since sign-up
+	Pending   string     // Pending is the new address that awaits verification.
+	ChangedAt *time.Time // ChangedAt is when the password was last changed; it is nil since sign-up.
 }
 
 // Profile reads a user's profile.

@@ -20,18 +20,18 @@ import (
 	"umg/billing"
 )
 
-// Limits of promotion codes.
+// These are limits of promotion codes.
 const (
 	promoReasonRunesMax = 200
 	promoTimesMax       = 1_000_000
 	promoDaysMax        = 3650
-	PromosListed        = 500 // the latest codes
+	PromosListed        = 500 // Operators see this many of the latest codes.
 	promoAmountMax      = 100_000 * app.Dollar
 	promoMadeBytes      = 8
-	promoMadeLength     = 12 // 60 bits, too many to guess
+	promoMadeLength     = 12 // A code of 60 bits is too long to guess.
 )
 
-// A code is guessed with few tries and then with long waits: by an account, and from one address whatever account asks.
+// These limits slow down guesses of codes: by an account, and from one address for any account.
 var (
 	promoAccount = rule{scope: "promo_account", free: 8, first: 2 * time.Second, most: time.Hour, window: 24 * time.Hour}
 	promoIP      = rule{scope: "promo_ip", free: 20, first: 2 * time.Second, most: time.Hour, window: 24 * time.Hour}
@@ -46,14 +46,14 @@ const promoColumns = `code, amount_nanos, redemptions_max, redeemed, credit_days
 type Promo struct {
 	Code      string     `db:"code"`
 	Amount    app.Amount `db:"amount_nanos"`
-	Times     int        `db:"redemptions_max"` // redemptions in total
+	Times     int        `db:"redemptions_max"` // Times is how often the code can be redeemed in total.
 	Redeemed  int        `db:"redeemed"`
-	Days      int        `db:"credit_days"` // validity of the credit in days; 0 means that it does not expire
+	Days      int        `db:"credit_days"` // Days is the validity of the credit; 0 means that it does not expire.
 	Reason    string     `db:"reason"`
 	CreatedBy string     `db:"created_by"`
 	CreatedAt time.Time  `db:"created_at"`
-	ExpiresAt time.Time  `db:"expires_at"` // expiry of the code
-	EndedBy   string     `db:"ended_by"`   // the operator who ended it early; empty when it was not ended early
+	ExpiresAt time.Time  `db:"expires_at"` // ExpiresAt ends the code, not the credit that it gave.
+	EndedBy   string     `db:"ended_by"`   // EndedBy is the operator who ended the code early; it is empty otherwise.
 }
 
 // Redeemed is what a code gave.

@@ -9,7 +9,7 @@ import (
 	"umg/app/postgres"
 )
 
-const recipientsMax = 20 // addresses of one message about an account
+const recipientsMax = 20 // A message about an account has at most this many addresses.
 
 // Recipients returns the addresses of the members with one of the roles, for a notification about their account. It reads them in
 // the transaction of the event. Members who switched off mails about the event are left out; an empty event cannot be switched off.

@@ -88,7 +88,7 @@ func TestEveryChangeOfRightRenewsOrEndsSessions(t *testing.T) {
 			store, first, second := newSessions(t, b), newBrowser(), newBrowser()
 			store.start(t, first, s.user.ID)
 			store.start(t, second, s.user.ID)
-			if c.what == "another password" { // no other writer sets what a sign-in has proved
+			if c.what == "another password" { // Only a new password sets this column, which the start of a session compares.
 				b.db.MustExec(`update users set password_changed_at = null where id = $1`, s.user.ID)
 			}
 			s.p = s.user.Principal()

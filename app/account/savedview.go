@@ -22,9 +22,9 @@ const (
 	RequestViews ViewPage = "requests"
 )
 
-// Limits of saved views.
+// These are limits of saved views.
 const (
-	SavedViewsMax     = 20 // views of one user in one account, per page
+	SavedViewsMax     = 20 // This limits the views of one user in one account, per page.
 	viewNameRunesMax  = 60
 	viewQueryBytesMax = 2000
 )

@@ -21,7 +21,7 @@ func TestViewsAreKeptForOnePersonInOneAccountUpToAMost(t *testing.T) {
 	if err := s.SaveView(t.Context(), me, UsageViews, "one more", ""); app.KindOf(err) != app.Conflict {
 		t.Errorf("more than the most: %v", err)
 	}
-	must(t, s.SaveView(t.Context(), me, UsageViews, "  view   03 ", "by=model")) // replaces the first view
+	must(t, s.SaveView(t.Context(), me, UsageViews, "  view   03 ", "by=model")) // The view replaces the one of this name.
 	must(t, s.SaveView(t.Context(), me, RequestViews, "errors", "outcome=failed"))
 	must(t, s.SaveView(t.Context(), ViewOwner{UserID: "u", AccountID: "b"}, UsageViews, "elsewhere", ""))
 	list, err := s.SavedViews(t.Context(), me, UsageViews)

@@ -12,7 +12,7 @@ import (
 // secretBox encrypts secrets with AES-GCM and hashes tokens with a keyed hash, so that a copy of the database does not reveal them.
 type secretBox struct {
 	seal  *seal.Sealer
-	codes []byte // key of the hashes of recovery codes
+	codes []byte // Codes is the key of the hashes of recovery codes.
 }
 
 // newVault returns nil without a key, for commands that neither seal nor open anything.

@@ -22,11 +22,10 @@ import (
 	"umg/app/seal"
 )
 
-// Limits of a session.
 const (
 	sessionAgeMax     = 30 * 24 * time.Hour
 	sessionIdleMax    = 14 * 24 * time.Hour
-	visitorIdleMax    = time.Hour // for a session without a user
+	visitorIdleMax    = time.Hour // A session without a user ends after this time.
 	sessionTouchEvery = time.Minute
 	sessionsListMax   = 100
 	sessionDataMax    = 16 << 10
@@ -34,7 +33,7 @@ const (
 	tokenBytes        = 32
 )
 
-// The names of the cookie. With the prefix, browsers take it only from us, over a secure connection and for the whole
+// These are the names of the cookie. With the prefix, browsers take it only from us, over a secure connection and for the whole
 // host.
 const (
 	secureCookie   = "__Host-umg"
@@ -43,11 +42,11 @@ const (
 
 // SessionOptions of a store. All but Insecure must be set.
 type SessionOptions struct {
-	Key      [32]byte // encrypts session data in the database
+	Key      [32]byte // Key encrypts session data in the database.
 	Now      app.Clock
 	IDs      app.IDs
 	Random   io.Reader
-	Insecure bool // the console is served over plain http on an address other than loopback
+	Insecure bool // Insecure serves the console over plain http on an address other than loopback.
 	ClientIP func(*http.Request) string
 }
 
@@ -350,7 +349,7 @@ type SessionInfo struct {
 	IP        string
 	UserAgent string
 	CreatedAt time.Time
-	SeenAt    time.Time // precise to the minute
+	SeenAt    time.Time // SeenAt is precise to the minute.
 }
 
 // Sessions lists where a user is signed in, last seen first.

@@ -135,7 +135,7 @@ func TestFlashIsSealedShownOnceAndNotBroughtBack(t *testing.T) {
 	var first, second []any
 	s.visit(t, w, func(_ http.ResponseWriter, _ *http.Request, slow *sessions.Session) {
 		s.visit(t, w, func(_ http.ResponseWriter, _ *http.Request, quick *sessions.Session) { first = quick.Flashes("key") })
-		_ = slow // the slow page read the flash with the session, did not show it, and is saved last
+		_ = slow // The slow page read the flash with the session, did not show it, and is saved last.
 	})
 	s.visit(t, w, func(_ http.ResponseWriter, _ *http.Request, session *sessions.Session) {
 		second = session.Flashes("key")

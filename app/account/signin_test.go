@@ -63,7 +63,7 @@ func TestALostPasswordIsReplacedOnceAndEndsEverySession(t *testing.T) {
 	s.start(t, w, u.ID)
 	must(t, b.AskReset(t.Context(), " ADA@example.com", "192.0.2.9"))
 	_, token := mailed(t, post, "reset_password", u.Email)
-	for range 3 { // a program that opens every link of a mail
+	for range 3 { // Some programs open every link of a mail.
 		if email, err := b.ResetLink(t.Context(), token); err != nil || email != u.Email {
 			t.Fatalf("%q, %v", email, err)
 		}
@@ -369,7 +369,7 @@ func TestCodesCannotBeGuessedWithoutEnd(t *testing.T) {
 	if _, err := b.FinishSignIn(t.Context(), ticket, d.code(t), app.Origin{}); err != nil {
 		t.Errorf("after the wait: %v", err)
 	}
-	for range 3 * secondStep.free { // correct codes never wait
+	for range 3 * secondStep.free { // Correct codes never wait.
 		b.clock.Advance(stepSeconds * time.Second)
 		if _, err := b.FinishSignIn(t.Context(), half(t, b, u), d.code(t), app.Origin{}); err != nil {
 			t.Fatal(err)

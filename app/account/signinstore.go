@@ -18,7 +18,7 @@ type personRow struct {
 	Email     string     `db:"email"`
 	Name      string     `db:"name"`
 	Hash      string     `db:"password_hash"`
-	ChangedAt *time.Time `db:"password_changed_at"` // when the password was changed; null since sign-up
+	ChangedAt *time.Time `db:"password_changed_at"` // ChangedAt is when the password was changed; it is nil since sign-up.
 }
 
 const personColumns = `id, email, name, password_hash, password_changed_at`

@@ -55,7 +55,7 @@ func (s *Service) newUser(email string) User {
 	return User{
 		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: app.RoleOwner,
 		Account: accountNameFor(email), LimitFactor: 1,
-		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // the precision of the database
+		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // The database keeps microseconds.
 	}
 }
 
@@ -84,7 +84,7 @@ func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash, ip string
 	if s.o.Trial.RequireVerified {
 		return nil
 	}
-	_, err := s.trials.Grant(ctx, tx, u.trialPerson(), ip) // a refusal of trial credit does not fail the sign-up
+	_, err := s.trials.Grant(ctx, tx, u.trialPerson(), ip) // A refusal of trial credit does not fail the sign-up.
 	return err
 }
 

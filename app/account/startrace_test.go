@@ -16,7 +16,7 @@ func (s sessionBundle) begin(t *testing.T, u User) error {
 	return s.Start(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), u)
 }
 
-// A user who knows the old password and signs in repeatedly always has a sign-in under way when the password is replaced.
+// TestASignInThatAnotherPasswordOvertakesStartsNoSession replaces the password between a sign-in and the start of its session.
 func TestASignInThatAnotherPasswordOvertakesStartsNoSession(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")

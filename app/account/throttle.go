@@ -14,11 +14,10 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of the throttle.
 const (
-	trustMax       = 90 * 24 * time.Hour // how long an address is trusted for a user after a sign-in from it
-	ipv6SubnetBits = 64                  // smallest subnet that a household or a rented server has
-	signUpsMax     = 20                  // sign-ups per hour from one address before it has to wait
+	trustMax       = 90 * 24 * time.Hour // A user's address is trusted for this long after a sign-in from it.
+	ipv6SubnetBits = 64                  // A household or a rented server has at least this subnet.
+	signUpsMax     = 20                  // One address may sign up this often per hour before it has to wait.
 )
 
 // rule is how often something may be tried: so many times in a window without waiting, then with waits that double.
@@ -30,8 +29,8 @@ type rule struct {
 	window time.Duration
 }
 
-// The rules of a sign-in. A stranger who guesses is slowed down hard at one address and with one e-mail; over many
-// addresses the e-mail itself has to wait, but never for long, and not where its owner has signed in before.
+// These rules hold for sign-ins. A stranger who guesses is slowed down hard at one address and with one e-mail. Over many
+// addresses, the e-mail itself has to wait, but never for long, and not where its owner has signed in before.
 var (
 	signInPair  = rule{scope: "sign_in_pair", free: 5, first: time.Second, most: 15 * time.Minute, window: 24 * time.Hour}
 	signInIP    = rule{scope: "sign_in_ip", free: 100, first: time.Second, most: 15 * time.Minute, window: time.Hour}
@@ -58,7 +57,7 @@ func (r rule) wait(tries int) time.Duration {
 type try struct {
 	rule    rule
 	subject [sha256.Size]byte
-	count   int // number of tries that it counts as
+	count   int // Count is how many tries this one counts as.
 }
 
 // times is a try that counts as n, and at least as one.

@@ -20,15 +20,14 @@ import (
 	"umg/app/seal"
 )
 
-// What a second step of signing in is made of.
 const (
-	enrolMax      = time.Hour // time to finish the setup
+	enrolMax      = time.Hour // A setup must be finished in this time.
 	seedBytes     = 20
 	stepSeconds   = 30
-	stepSkew      = 1 // steps that a device's clock may be off
+	stepSkew      = 1 // The clock of a device may be off by this many steps.
 	codeDigits    = 6
 	recoveryCodes = 10
-	recoveryChars = 10 // characters of a recovery code, 5 bits each
+	recoveryChars = 10 // Each character of a recovery code has 5 bits.
 	recoveryAlpha = "0123456789abcdefghjkmnpqrstvwxyz"
 	totpIssuer    = "Unified Model Gateway"
 	seedPurpose   = "sign-in seed of "
@@ -36,14 +35,14 @@ const (
 
 // Enrolment is a second step that is being set up: the secret for the device.
 type Enrolment struct {
-	Secret string // the secret to type, in groups of four characters
-	URL    string // the secret to scan
+	Secret string // Secret is for typing, in groups of four characters.
+	URL    string // URL is for scanning.
 }
 
 // Security is how a user signs in.
 type Security struct {
-	EnabledAt *time.Time // when the second step was enabled
-	CodesLeft int        // unused recovery codes
+	EnabledAt *time.Time // EnabledAt is when the second step was enabled; it is nil without one.
+	CodesLeft int        // CodesLeft is the number of unused recovery codes.
 }
 
 // Security reads how a user signs in.

@@ -19,9 +19,8 @@ import (
 	"umg/app/seal"
 )
 
-// Limits of what people change about how they sign in.
 const (
-	toldAccountsMax = 1000 // accounts whose audit logs record a change
+	toldAccountsMax = 1000 // The audit logs of this many accounts record a change.
 	resetAgeMax     = time.Hour
 	emailAgeMax     = 24 * time.Hour
 	resetPath       = "/console/reset?token="

@@ -22,7 +22,7 @@ func useLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now ti
 	var ids []string
 	err = q.SelectContext(ctx, &ids, `
 		select u.id from email_links l join users u on u.id = l.user_id where l.token_hash = $1 for no key update of u`, f[:])
-	if err != nil || len(ids) == 0 { // locks the user first, because several links of one user may be opened at the same time
+	if err != nil || len(ids) == 0 { // The query has locked the user, because several links of one user may be opened at the same time.
 		return "", false, err
 	}
 	ids = ids[:0]

@@ -18,10 +18,9 @@ import (
 	"umg/app/trial"
 )
 
-// Limits of the links that prove an address.
 const (
 	linkAgeMax  = 24 * time.Hour
-	linkKeptMax = 7 * 24 * time.Hour // after it ended, so that a late reader learns why the link fails
+	linkKeptMax = 7 * 24 * time.Hour // An ended link is kept for this long, so that a late reader learns why it fails.
 	linkPath    = "/console/verify?token="
 )
 
@@ -34,7 +33,7 @@ var (
 // Verification is the result of opening a link: the user, and their trial credit where there is any.
 type Verification struct {
 	User  User
-	First bool // the address was not verified before, so everything made before has ended
+	First bool // First means that the address was not verified before, so everything made before has ended.
 	Trial trial.Result
 }
 
@@ -136,7 +135,7 @@ func (s *Service) VerifyEmail(ctx context.Context, p app.Principal, token, passw
 			row, err := s.linkRow(ctx, tx, f)
 			return errors.Join(err, row.refuseOr(now))
 		}
-		who, err := personByID(ctx, tx, userID) // useLink has locked the row
+		who, err := personByID(ctx, tx, userID) // The query in useLink has locked the row.
 		if err != nil {
 			return personError(err)
 		}

@@ -85,7 +85,7 @@ func TestTheTrialComesWithTheVerifiedAddress(t *testing.T) {
 		t.Fatal("credit before the address is verified")
 	}
 	token := lastToken(t, post, "ada@example.com")
-	for range 3 { // a program that opens every link of a mail
+	for range 3 { // Some programs open every link of a mail.
 		if email, err := b.Link(t.Context(), token); err != nil || email != "ada@example.com" {
 			t.Fatalf("%q, %v", email, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"umg/app/workqueue"
 )
 
-// How often the workers look, and how much they do at once.
 const (
 	sweepEvery     = 10 * time.Minute
 	sweepBatchMax  = 1000

@@ -17,7 +17,7 @@ import (
 // see the state of the service are refused last.
 type Class uint8
 
-// The classes, first refused first.
+// The classes are in the order in which they are refused.
 const (
 	Trial Class = iota
 	Paid
@@ -25,17 +25,16 @@ const (
 	classes
 )
 
-// Defaults of the settings, and what the classes may have of a replica.
 const (
 	lateMaxDefault = 25 * time.Millisecond
-	busyPerCore    = 32 // calls; with fewer, lateness comes from elsewhere and refusals would not end it
+	busyPerCore    = 32 // With fewer calls, delay has another cause, and refusals would not end it.
 	perMille       = 1000
-	waitMin        = time.Second // what a refused client is asked to wait, and up to as long again, so that they do not return together
-	accountShare   = 2           // the divisor: an account has at most one part in accountShare of the places
+	waitMin        = time.Second // A refused client waits up to twice as long, so that clients do not return together.
+	accountShare   = 2           // An account has at most one part in accountShare of the places.
 	shards         = 16
 )
 
-// What a class may fill, in thousandths of the limit: the first to be refused leave room for the others.
+// A class may fill these thousandths of the limit, so that the first to be refused leave room for the others.
 var (
 	placesMille = [classes]int64{Trial: 800, Paid: 1000, Critical: 1125}
 	memoryMille = [classes]int64{Trial: 920, Paid: 950, Critical: 980}
@@ -43,29 +42,29 @@ var (
 
 // Options of a Controller. Zero values take defaults that suit the machine.
 type Options struct {
-	InFlightMax int64         // calls at once; zero: as many as memory and file descriptors have room for
+	InFlightMax int64         // InFlightMax limits parallel calls; zero means as many as memory and file descriptors have room for.
 	MemoryMax   int64         // MemoryMax is how many bytes this process may hold; zero turns rejections for memory off.
-	LateMax     time.Duration // how late goroutines of a healthy process may get to run; zero: 25 ms
+	LateMax     time.Duration // LateMax is the scheduling delay of a healthy process; zero means 25 ms.
 	Busy        int64         // Busy is the number of calls in flight below which delay rejects no calls; zero means 32 for each core.
-	Cores       int           // zero: one
+	Cores       int           // Cores is the number of cores; zero means one.
 	Headroom    int64         // Headroom is that of the function of this name; zero leaves the pace of the garbage collector alone.
 
-	BodyBytesMax    int64 // limit for the bodies of all calls together; zero means a quarter of MemoryMax, or 512 MiB
-	AccountBytesMax int64 // limit for the bodies of one account; zero means 64 MiB, or half of BodyBytesMax where that is less
+	BodyBytesMax    int64 // BodyBytesMax is the limit for all bodies together; zero means a quarter of MemoryMax, or 512 MiB.
+	AccountBytesMax int64 // AccountBytesMax is the limit for one account's bodies; zero means 64 MiB, or half of BodyBytesMax if less.
 }
 
 // Controller admits calls. It is safe for concurrent use.
 type Controller struct {
 	o        Options
 	inFlight atomic.Int64
-	entered  atomic.Uint64          // calls that are not vital and were let in so far
+	entered  atomic.Uint64          // Entered counts the calls that were let in and are not critical.
 	held     atomic.Int64           // Held is in bytes, at the last measurement.
 	late     atomic.Int64           // Late is in nanoseconds, at the last measurement.
-	let      [classes]atomic.Int64  // thousandths of each class that are admitted while the process is late
-	turns    [classes]atomic.Uint64 // thousandths of calls let in so far, to spread refusals evenly
+	let      [classes]atomic.Int64  // Let has the thousandths of each class that are admitted while the process is late.
+	turns    [classes]atomic.Uint64 // Turns adds up the thousandths of calls, to spread refusals evenly.
 	waits    atomic.Uint64
 	refused  [reasons][classes]atomic.Int64
-	bodies   atomic.Int64 // bytes that bodies hold
+	bodies   atomic.Int64 // Bodies is the bytes that all bodies hold.
 	latency  latencyController
 	asleep   atomic.Bool   // Run measures rarely, until a call enters.
 	entering chan struct{} // A call that enters wakes Run.
@@ -77,7 +76,7 @@ type Controller struct {
 type shard struct {
 	mu    sync.Mutex
 	calls map[string]int64
-	bytes map[string]int64 // bytes that the bodies of each account hold; accounts without bodies are absent
+	bytes map[string]int64 // Bytes is what the bodies of each account hold. Accounts without bodies are absent.
 }
 
 // reason is why a call was refused.
@@ -133,8 +132,8 @@ func New(o Options) *Controller {
 type Place struct {
 	gate    *Controller
 	account string
-	bytes   int64 // bytes that its body holds
-	claimed int64 // bytes that its body counts with in its account
+	bytes   int64 // Bytes is what the body holds.
+	claimed int64 // Claimed is the bytes with which the body counts in its account.
 }
 
 // Enter takes a place before the caller is known. It refuses a call that is not critical only when no class below Critical would be

@@ -55,7 +55,7 @@ func TestBodiesAreBoundForAnAccountAndForAll(t *testing.T) {
 	if g.BodyBytes() != 100 || g.RefusedBodies() != 1 || g.RefusedAccountBodies() != 2 {
 		t.Errorf("%d bytes are held, %d and %d calls refused", g.BodyBytes(), g.RefusedBodies(), g.RefusedAccountBodies())
 	}
-	first.Shrink() // its body is not needed any more, and it runs on
+	first.Shrink() // The call runs on without its body.
 	grow(second, 40, "")
 	for _, p := range []*Place{first, second, other} {
 		p.Leave()
@@ -153,7 +153,7 @@ func TestOneAccountCannotTakeAllPlaces(t *testing.T) {
 		t.Errorf("another account: %v", err)
 	}
 	in[0].Leave()
-	in[0].Leave() // a place is given back once
+	in[0].Leave() // A place is given back once.
 	if _, err := enter(g, "greedy", true); err != nil {
 		t.Errorf("with a place given back: %v", err)
 	}
@@ -331,7 +331,8 @@ func TestTheMemoryOfTheMachineIsKnown(t *testing.T) {
 	}
 }
 
-// The runtime's own figures: the live heap is most of what is held, and goroutines that must queue for a processor are late.
+// TestAReadingSeesMemoryAndQueues reads the runtime: the live heap is most of what is held, and goroutines that wait for a
+// processor are late.
 func TestAReadingSeesMemoryAndQueues(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
 	p := newProbe()
 	first := p.read()
@@ -392,7 +393,7 @@ func TestAWatchedGateLooksUntilItsContextEnds(t *testing.T) {
 	})
 }
 
-// Where memory refuses everybody nothing is allocated any more, and no collection would come by itself.
+// TestAFullMemoryIsCollectedWhileNoCallIsAdmitted refuses every call, so nothing is allocated and no collection starts by itself.
 func TestAFullMemoryIsCollectedWhileNoCallIsAdmitted(t *testing.T) { //nolint:paralleltest // looks at the heap of the process
 	big := make([]byte, 256<<20)
 	runtime.GC()
@@ -431,7 +432,7 @@ func TestPlacesAreNeverLostWhateverRuns(t *testing.T) {
 					_ = p.Admit(string(rune('a'+i%3)), n%2 == 0, n%5 == 0)
 				}
 				p.Leave()
-				if i == 0 { // only one goroutine takes samples
+				if i == 0 { // Calls of Look must not overlap.
 					g.Look(Sample{Queued: time.Duration(n) * time.Millisecond, Waited: 100})
 				}
 			}

@@ -6,11 +6,10 @@ import (
 	"umg/app"
 )
 
-// What the bodies of calls may hold in memory, from when they come until their call needs them no more.
 const (
-	bodyBytesStandard   = 512 << 20 // limit for the bodies of all calls where no limit of memory is known
-	bodyShare           = 4         // where one is known: this part of it
-	accountBytesDefault = 64 << 20  // limit for the bodies of one account's calls
+	bodyBytesStandard   = 512 << 20 // All bodies may hold this much where no limit of memory is known.
+	bodyShare           = 4         // All bodies may hold one part in bodyShare of a known limit.
+	accountBytesDefault = 64 << 20  // The bodies of one account may hold this much.
 	accountBytesWait    = time.Second
 )
 

@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// The parameters of the latency controller. Its pressure is from 0 to 1000 for trial calls, to 2000 for paid ones and to 3000 for
-// critical ones. It rises faster the greater the scheduling delay is, and falls steadily, so that a process without delay admits all
-// calls again.
+// These are the parameters of the latency controller. Its pressure is from 0 to 1000 for trial calls, to 2000 for paid ones and to
+// 3000 for critical ones. It rises faster the greater the scheduling delay is, and falls steadily, so that a process without delay
+// admits all calls again.
 const (
 	lookEvery = 50 * time.Millisecond
-	climbMax  = 120 // thousandths a look, at several times the lateness that is allowed
-	climbPer  = 40  // thousandths a look and each time the allowed lateness above it
-	fall      = 40  // thousandths a look
+	climbMax  = 120 // The pressure rises by at most this many thousandths per look.
+	climbPer  = 40  // The pressure rises by this many thousandths per look for each LateMax of delay.
+	fall      = 40  // The pressure falls by this many thousandths per look.
 	// patience is how many looks in a row must be late before the first call is refused. A shorter queue is a burst, which ends by
 	// itself.
 	patience = 10
-	// patienceAgain is the same while calls are refused already.
+	// patienceAgain is the number of late looks while calls are already refused.
 	patienceAgain  = 2
 	pressureMax    = int64(classes) * perMille
-	paidLetMin     = 50  // thousandths of paid calls that always pass, so that the service is never shut by its own lateness
-	criticalLetMin = 200 // thousandths of critical requests that always pass, so that people can see what is happening
-	waitsSeenMin   = 16  // goroutines that must have waited in a look, for it to say anything
+	paidLetMin     = 50  // At least this many thousandths of paid calls pass: delay alone never stops the service.
+	criticalLetMin = 200 // At least this many thousandths of critical requests pass, so that people can see the state.
+	waitsSeenMin   = 16  // A look with fewer waiting goroutines says nothing.
 )
 
 // Sample is one measurement of the process.
 type Sample struct {
-	Late   time.Duration // how late nine of ten goroutines at most got to run since the reading before
+	Late   time.Duration // Late is how late nine of ten goroutines got to run at most since the previous sample.
 	Queued time.Duration // Queued is how late half of them got to run at most. It is long only while a queue stands.
-	Waited uint64        // how many goroutines that was learned from
-	Held   int64         // bytes that the garbage collector could not give back
+	Waited uint64        // Waited is the number of goroutines that were measured.
+	Held   int64         // Held is in bytes. It excludes garbage and free memory.
 
 	InUse       int64  // InUse is how many bytes the last garbage collection has found in use, with stacks and globals.
-	Collections uint64 // garbage collections since the process started
+	Collections uint64 // Collections counts garbage collections since the process started.
 }
 
 // latencyController computes which part of each class is admitted. One goroutine updates it; requests only read whether the process is
@@ -41,10 +41,10 @@ type Sample struct {
 type latencyController struct {
 	late     atomic.Bool
 	pressure int64
-	row      int // late looks in a row
+	row      int // Row counts late looks in a row.
 	// Shut counts measurements in a row between which no call was admitted, and at which no call could have been.
 	shut    atomic.Int64
-	entered uint64 // calls let in until the last look
+	entered uint64 // Entered is Controller.entered at the last look.
 }
 
 // shutMax is how long a replica that admits no calls counts as overloaded for a moment only.

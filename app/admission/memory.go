@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	callBytes       = 256 << 10 // a call's share of memory: buffers of both connections, a small body, a stream under way
-	callDescriptors = 3         // the client's connection, the upstream's, and what they need beside
+	callBytes       = 256 << 10 // A call has buffers of two connections, a small body and a running stream.
+	callDescriptors = 3         // A call has two connections, and may need one more descriptor.
 	callsMin        = 64
 	callsMax        = 16 << 10
 	// The collector's limit is so many thousandths of a container's memory; the rest is memory that it does not count.
 	softMille = 900
-	// The same of a machine that limits nothing, since other programs run on it too.
+	// machineMille is the share of a machine without a limit, because other programs also run on it.
 	machineMille = 700
 )
 
-// The files in which the kernel has the memory limit of a container.
+// These files have the memory limit of a container.
 var containerFiles = []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 
 // LimitMemory returns how many bytes this process may hold, and sets the garbage collector's limit: the operator's

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Shares of goroutines, in thousandths, that got to run no later than a reading says.
+// These thousandths of goroutines got to run no later than a sample says.
 const (
 	lateMille   = 900
 	queuedMille = 500
 )
 
-// The runtime's names of what is read.
+// These are the runtime's names of the metrics.
 const (
 	waitsMetric    = "/sched/latencies:seconds"
 	totalMetric    = "/memory/classes/total:bytes"
@@ -30,7 +30,7 @@ const (
 // probe measures the process. One goroutine uses it, and it allocates nothing after its first measurement.
 type probe struct {
 	samples []metrics.Sample
-	seen    []uint64 // the counts of each bucket of waits at the sample before
+	seen    []uint64 // Seen has the counts of the previous sample, by bucket of the histogram.
 }
 
 func newProbe() *probe {

@@ -20,7 +20,7 @@ func (g *Controller) Run(ctx context.Context) error {
 	defer timer.Stop()
 	p, pace := newProbe(), collectorPace{headroom: g.o.Headroom, set: debug.SetGCPercent}
 	var collections uint64
-	looks := 0 // since the last collection
+	looks := 0
 	for {
 		r := p.read()
 		g.Look(r)

@@ -22,7 +22,7 @@ type fieldWriter struct {
 	// known are the definitions that are explained or are in the queue.
 	known map[string]bool
 	queue []definitionUse
-	// Fields of the present table that the model does not support: those that are refused, and the hints that are left out.
+	// refused and hints are fields of the current table that the model does not support. Hints are left out.
 	refused, hints []string
 }
 

@@ -53,7 +53,7 @@ func TestTheGuideSaysWhatIsLeftOutAndWhatIsRefused(t *testing.T) {
 				isHint, isRefused := strings.Contains(hints, "`"+name+"`"), strings.Contains(refused, "`"+name+"`")
 				leftOut := err == nil && len(left) > 0 && left[0].Instead == "" && strict != nil
 				if name == "thinking" && !m.Thinking.NoAdaptive {
-					leftOut = false // a budget becomes adaptive thinking
+					leftOut = false // A budget becomes adaptive thinking.
 				}
 				if isHint != leftOut || isRefused != (err != nil) {
 					t.Errorf("%s, %s, %s: named as a hint %t, as refused %t; admitted with %+v, %v, strict %v", m.ID, style, name,

@@ -15,7 +15,7 @@ import (
 	"umg/app/llm"
 )
 
-// The placeholders in the embedded files.
+// These placeholders are in the embedded files.
 const (
 	hostPlaceholder  = "https://YOUR-GATEWAY"
 	modelPlaceholder = "MODEL"

@@ -25,7 +25,7 @@ func TestTheGuideNamesEveryFieldOfEveryStyle(t *testing.T) {
 			c, _ := m.Contract(style)
 			var visit func(s *jsontree.Value)
 			visit = func(s *jsontree.Value) {
-				if props := s.Get("properties"); props != nil && s.Get("type") != nil { // a condition repeats members
+				if props := s.Get("properties"); props != nil && s.Get("type") != nil { // A condition repeats members.
 					for i, name := range props.Names {
 						other := props.Items[i].GetString(jsonschema.KeywordUnsupported) != "" && props.Items[i].GetString(jsonschema.KeywordSameAs) != ""
 						if !other && !strings.Contains(guide, "`"+name+"`") && !strings.Contains(guide, "."+name+"`") {

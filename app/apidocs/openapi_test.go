@@ -210,7 +210,7 @@ func TestExampleAnswersAreWhatTheStylesCallAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(roots[style][0], "openai") { // the rest of the document is no schema
+		if strings.HasPrefix(roots[style][0], "openai") { // The rest of the document is not a schema.
 			doc = map[string]any{"components": doc.(map[string]any)["components"]}
 		}
 		compiler := jsonschema.NewCompiler()

@@ -12,7 +12,7 @@ import (
 	"umg/app/meter"
 )
 
-// The placeholders for the defaults of a video model, and for the price of such a video.
+// These placeholders are for the defaults of a video model, and for the price of such a video.
 const (
 	sizePlaceholder    = "SIZE"
 	secondsPlaceholder = "SECONDS"

@@ -19,16 +19,15 @@ import (
 	"umg/billing"
 )
 
-// Limits of the alerts about budgets.
 const (
-	budgetAlertsMax  = 8 // alerts of one key
+	budgetAlertsMax  = 8 // A key has at most this many alerts.
 	budgetAlertEvery = time.Minute
-	budgetAlertBatch = 50 // budgets of one transaction
-	budgetAlertTurns = 20 // transactions of one round, so that other work gets its turn
+	budgetAlertBatch = 50 // One transaction has at most this many budgets.
+	budgetAlertTurns = 20 // A round has at most this many transactions, so that other work gets its turn.
 	budgetWhole      = 100
-	budgetPeopleMax  = 20 // addresses of one alert
+	budgetPeopleMax  = 20 // An alert goes to at most this many addresses.
 
-	// budgetEvent is what people choose about.
+	// budgetEvent is the event in the preferences of members.
 	budgetEvent = "key_budget"
 )
 
@@ -87,8 +86,8 @@ type passedBudget struct {
 	Spent     app.Amount     `db:"spent_nanos"`
 	Period    billing.Period `db:"period"`
 	Start     time.Time      `db:"period_start"`
-	Reached   int            `db:"reached"` // the highest alert that the spend has passed; zero for none
-	Told      int            `db:"told"`    // the highest alert that was sent in this period
+	Reached   int            `db:"reached"` // Reached is the highest alert that the spend has passed; zero for none.
+	Told      int            `db:"told"`    // Told is the Reached that was recorded last in this period; zero for none.
 }
 
 // sendBudgetAlerts tells the people of budgets whose spending has passed one of their alerts: once each in a period, or again when a

@@ -35,7 +35,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 		t.Helper()
 		b.clock.Advance(budgetAlertEvery)
 		must(t, b.keys.sendBudgetAlerts(t.Context()))
-		must(t, b.keys.sendBudgetAlerts(t.Context())) // another replica, or the next round
+		must(t, b.keys.sendBudgetAlerts(t.Context())) // This is another replica, or the next round.
 		var got []string
 		mails, err := post.Outbox(t.Context(), 200)
 		must(t, err)

@@ -20,9 +20,9 @@ import (
 	"umg/app/seal"
 )
 
-// Limits of the ring. While notifications arrive, a key in memory is as good as its row, and is read again now and
-// then all the same. While they do not, it is read again soon; and while the store is away as well, what was last
-// known to be good is good enough for a while, since an outage of the store must not end every customer's work.
+// These are limits of the cache. While notifications arrive, a key in memory is as good as its row, but is still read again now and
+// then. While they do not, it is read again soon. While the store is also away, the last known key is good for a while, because an
+// outage of the store must not end every customer's work.
 const (
 	ringKeysMax    = 100_000
 	ringUnknownMax = 10_000
@@ -30,12 +30,12 @@ const (
 	deafAgeMax     = 5 * time.Second
 	unknownAgeMax  = 30 * time.Second
 	lastGoodMax    = 10 * time.Minute
-	lookupsMax     = 8    // parallel queries for unknown keys: replicas that start together share a database
-	lookupQueueMax = 1024 // keys waiting for their query; further ones are asked to retry
+	lookupsMax     = 8    // This limits parallel queries for unknown keys: replicas that start together share a database.
+	lookupQueueMax = 1024 // When this many keys wait for a query, further ones are asked to retry.
 	lookupMax      = 2 * time.Second
-	awayPause      = 500 * time.Millisecond // after a failed query, no further query starts for this long
-	usedEvery      = time.Minute            // precision of last_used_at
-	usedMax        = 50_000                 // keys whose last use is not written yet
+	awayPause      = 500 * time.Millisecond // No query starts for this long after a failed one.
+	usedEvery      = time.Minute            // This is the precision of last_used_at.
+	usedMax        = 50_000                 // At most this many uses wait to be written.
 )
 
 // errLookupQueue is what keys get that come when too many wait already: the store is slow, and nothing is said about them.
@@ -52,38 +52,38 @@ type Cache struct {
 	db      *sqlx.DB
 	o       CacheOptions
 	flight  singleflight.Group
-	lookups chan struct{} // a slot for each query
-	queued  atomic.Int64  // queries that wait for a slot or have one
+	lookups chan struct{} // Lookups has a slot for each query.
+	queued  atomic.Int64  // Queued counts queries that wait for a slot or have one.
 
 	mu   sync.RWMutex
 	keys map[seal.Fingerprint]*cachedKey
 	// Unknown holds the time at which the database answered that it does not have a key.
 	unknown map[seal.Fingerprint]time.Time
-	epoch   uint64 // entries of an earlier epoch must be read again
-	changes uint64 // notifications so far; shows a query that a notification overtook it
-	hearing bool   // notifications arrive
+	epoch   uint64 // Entries of an earlier epoch must be read again.
+	changes uint64 // Changes counts notifications, so that a query sees that one overtook it.
+	hearing bool   // Hearing means that notifications arrive.
 	// DeafAt is the time at which notifications stopped.
 	deafAt time.Time
 	// RetryAt is the time from which the next query may start.
 	retryAt time.Time
-	away    bool // the last query failed, and no notification has arrived since
+	away    bool // Away means that the last query failed, and no notification has arrived since.
 
-	queries atomic.Int64 // queries made, for tests
+	queries atomic.Int64 // Queries counts queries for tests.
 
 	usedMu   sync.Mutex
-	used     map[seal.Fingerprint]secretUse // uses that are not written yet
-	networks map[networkUse]time.Time       // networks that are not written yet
+	used     map[seal.Fingerprint]secretUse // Used has the uses that are not written yet.
+	networks map[networkUse]time.Time       // Networks has the networks that are not written yet.
 }
 
-// cachedKey is a key in memory, under one of its secrets. All but what is atomic is guarded by the ring's lock.
+// cachedKey is a key in memory, under one of its secrets. The cache's lock guards all members that are not atomic.
 type cachedKey struct {
 	key      Key
-	previous bool // the secret is the one from before the last rotation
+	previous bool // The secret is the one from before the last rotation.
 	readAt   time.Time
 	epoch    uint64
-	usedAt   atomic.Int64                   // Unix seconds of the last noted use of the secret
-	from     atomic.Pointer[string]         // the address whose network was noted last
-	networks atomic.Pointer[[]netip.Prefix] // networks that were noted since the key was read
+	usedAt   atomic.Int64                   // UsedAt is the last noted use of the secret, in Unix seconds.
+	from     atomic.Pointer[string]         // From is the address whose network was noted last.
+	networks atomic.Pointer[[]netip.Prefix] // Networks are those noted since the key was read.
 }
 
 // NewCache returns an empty cache. It panics when a required option is missing.
@@ -229,7 +229,7 @@ func (r *Cache) ask(ctx context.Context, f seal.Fingerprint, now time.Time) (*ca
 		return r.lastGood(f, now, errors.New("apikey: the store was away a moment ago"))
 	}
 	asked := r.flight.DoChan(string(f[:]), func() (any, error) {
-		if k, _, fresh := r.recall(f, r.o.Now()); fresh { // another query has finished since the first look
+		if k, _, fresh := r.recall(f, r.o.Now()); fresh { // Another query may have finished since the first look.
 			return k, nil
 		}
 		return r.read(ctx, f)
@@ -297,7 +297,7 @@ func (r *Cache) read(ctx context.Context, f seal.Fingerprint) (*cachedKey, error
 		k.usedAt.Store(at.Unix())
 	}
 	delete(r.unknown, f)
-	if changes == r.changes { // otherwise the row may have changed since it was read, so the answer is used once and not cached
+	if changes == r.changes { // The row of an overtaken query may be old, so it is used once and not cached.
 		makeRoom(r.keys, ringKeysMax)
 		r.keys[f] = k
 	}

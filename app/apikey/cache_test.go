@@ -115,7 +115,7 @@ func TestRingLimitsQueriesForDifferentUnknownKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.ring(t)
-	for range cap(r.lookups) { // every query slot is taken
+	for range cap(r.lookups) { // Every query slot is taken.
 		r.lookups <- struct{}{}
 	}
 	secret, err := newSecret(rand.Reader)
@@ -205,7 +205,7 @@ func TestRingReadsAgainAfterNotificationsWereLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.lost(context.DeadlineExceeded)
-	must(t, b.keys.Disable(t.Context(), p, k.ID, true)) // no notification reaches the cache
+	must(t, b.keys.Disable(t.Context(), p, k.ID, true)) // No notification reaches the cache.
 	r.heard("keys", "")
 	_, err := r.Find(t.Context(), secret, "192.0.2.1")
 	wantError(t, err, app.Unauthenticated, "key_disabled")
@@ -291,8 +291,8 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	}
 }
 
-// A database that hangs is queried in the background of calls whose keys are cached, after the first of them has waited until its
-// timeout.
+// TestRingDoesNotWaitForAStoreThatHangs checks that only the first call waits. The others use cached keys while a query runs in the
+// background.
 func TestRingDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -376,7 +376,7 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 					r.used[f] = secretUse{at: b.clock.Now().Add(time.Duration(round*10+n) * time.Second), ip: "192.0.2.1"}
 				}
 				mine, uses := []seal.Fingerprint{}, []secretUse{}
-				for f, use := range r.used { // map order differs each time
+				for f, use := range r.used { // The order of a map differs each time.
 					mine, uses = append(mine, f), append(uses, use)
 				}
 				if err := setSecretsUsed(t.Context(), b.db, mine, uses); err != nil {
@@ -422,8 +422,8 @@ func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // n
 	goleak.VerifyNone(t, known, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
 }
 
-// While the database is slow, a bounded number of keys wait for their query. Further callers are asked to retry, never refused as
-// unknown, and a cached key keeps working.
+// TestRingTellsKeysBeyondItsQueueToComeBack fills the queue: further callers are asked to retry, never refused as unknown, and a
+// cached key keeps working.
 func TestRingTellsKeysBeyondItsQueueToComeBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -447,7 +447,7 @@ func TestRingTellsKeysBeyondItsQueueToComeBack(t *testing.T) {
 	}
 }
 
-// What an account has paid is known with its key, and a ring hears of the first credit that is no trial's.
+// TestRingKnowsWhoHasHadMoreThanATrial checks that the cache knows whether an account has paid, and hears of the first payment.
 func TestRingKnowsWhoHasHadMoreThanATrial(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -18,9 +18,9 @@ import (
 
 // Query is which keys of an account to list.
 type Query struct {
-	After       string // id of the key before the page; empty for the first page
-	Limit       int    // 1 to 100
-	OldestFirst bool   // the oldest keys first instead of the newest
+	After       string // After is the id of the key before the page. It is empty for the first page.
+	Limit       int    // Limit is from 1 to 100; other values are brought into this range.
+	OldestFirst bool
 }
 
 // Page is a part of an account's keys.
@@ -71,7 +71,7 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Key, 
 		if err := s.audit.Write(ctx, tx, p, e); err != nil {
 			return err
 		}
-		k, err = keyByID(ctx, tx, p.AccountID, k.ID) // after the commit, another request may delete the key at once
+		k, err = keyByID(ctx, tx, p.AccountID, k.ID) // Another request may delete the key right after the commit.
 		return err
 	})
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *Service) Update(ctx context.Context, p app.Principal, id string, patch 
 		before := k.Spec
 		after := patch.over(before)
 		now := s.o.Now().UTC()
-		if patch.ExpiresAt == nil { // a time in the past is allowed when the patch does not change it
+		if patch.ExpiresAt == nil { // A time in the past is allowed when the patch does not change it.
 			after.ExpiresAt = nil
 		}
 		if err := after.check(now); err != nil {

@@ -118,7 +118,7 @@ func TestAWrongUpdateNamesItsFieldAndChangesNothing(t *testing.T) {
 	if got, err := b.keys.Get(t.Context(), p, k.ID); err != nil || got.LogContent || got.Name != "Mine" || b.audited(t, "key.updated", p.AccountID) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	b.clock.Advance(time.Hour) // an expired key can be renamed
+	b.clock.Advance(time.Hour) // An expired key can be renamed.
 	if got, err := b.keys.Update(t.Context(), p, k.ID, Patch{Name: new("Late")}); err != nil || got.Name != "Late" || !got.ExpiresAt.Equal(end) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -230,7 +230,7 @@ func TestKeysAreListedInPagesThatMissNothing(t *testing.T) {
 	p, other := b.fundedMember(t, "ada@example.com"), b.fundedMember(t, "bob@example.com")
 	foreign, _ := b.key(t, other, Spec{})
 	var made []string
-	for range 7 { // three at the same instant, then one each
+	for range 7 { // Three are made at the same instant, then one each.
 		if len(made) > 2 {
 			b.clock.Advance(time.Second)
 		}
@@ -339,7 +339,8 @@ func TestAKeyIsTakenFromItsAddressesOnly(t *testing.T) {
 	}
 }
 
-// Whatever runs at the same time as a change, an answer from after it is the changed one, and secrets stay single.
+// TestChangesOfAKeyAtTheSameTimeEndInOneTruth checks that a read after a change returns the changed key, and that secrets stay
+// single.
 func TestChangesOfAKeyAtTheSameTimeEndInOneTruth(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -7,7 +7,8 @@ import (
 	"umg/app"
 )
 
-// Paths and queries may hold anything, also what the store cannot be asked about.
+// TestAnIDThatNoStoreTakesIsAnUnknownKey uses ids that the database cannot be asked about, because paths and queries may hold
+// anything.
 func TestAnIDThatNoStoreTakesIsAnUnknownKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,17 +13,16 @@ import (
 	"umg/billing"
 )
 
-// Limits of a key.
 const (
-	keysMax        = 200 // per account, without deleted keys
+	keysMax        = 200 // An account has at most this many keys that are not deleted.
 	keyNameChars   = 80
 	keyModelsMax   = 100
 	modelNameBytes = 200
 	concurrencyMax = 10_000
 	addressesMax   = 50
-	mappedBits     = 96                // length of the IPv6 prefix before a mapped IPv4 address
-	expiryYearMax  = 9999              // the last year that RFC 3339 can write
-	perMinuteMax   = 1_000_000_000_000 // requests or tokens; no provider serves more
+	mappedBits     = 96                // The prefix of a mapped IPv4 address has this length.
+	expiryYearMax  = 9999              // RFC 3339 cannot write a later year.
+	perMinuteMax   = 1_000_000_000_000 // This is for requests or tokens; no provider serves more.
 	keysPageMax    = 100
 )
 
@@ -32,7 +31,7 @@ var envPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,19}$`)
 // ErrorMode says which HTTP statuses the chat route answers a key's failed calls with.
 type ErrorMode string
 
-// The two ways: 200 with the code in the body, as the service documents it, or the status itself.
+// Documented answers 200 with the code in the body, and Standard answers the status itself.
 const (
 	Documented ErrorMode = "documented"
 	Standard   ErrorMode = "standard"
@@ -47,38 +46,38 @@ type Key struct {
 
 	ID           string
 	AccountID    string
-	CreatedBy    string // e-mail address of the user who made it
-	CreatedByKey string // id of the management key that made it
+	CreatedBy    string // CreatedBy is the e-mail address of the user who made it.
+	CreatedByKey string // CreatedByKey is the id of the management key that made it.
 	CreatedAt    time.Time
 	Disabled     bool
-	Rights       app.Rights // rights that the scopes give
-	BudgetID     string     // the credit account of its budget, empty without a budget
+	Rights       app.Rights // Rights are those that the scopes give.
+	BudgetID     string     // BudgetID is the credit account of its budget. It is empty without one.
 
 	// Find sets the facts below, which belong to the account.
-	LimitFactor int  // multiplier of the account's limits
-	Paid        bool // the account has had credit in addition to the trial's
-	Frozen      bool // the account is frozen, so nothing may cost it anything
+	LimitFactor int  // LimitFactor multiplies the account's limits.
+	Paid        bool // Paid accounts have had credit in addition to the trial's.
+	Frozen      bool // Nothing may cost a frozen account anything.
 	// Uncharged is set when the account needs no credit and its calls are not charged.
 	Uncharged   bool
-	KeepContent bool // the account decided to store content of the key's calls
+	KeepContent bool // KeepContent accounts store content of the key's calls.
 }
 
 // Secret is what a key shows of its secrets, of which only fingerprints are stored.
 type Secret struct {
-	Prefix    string     // the first characters of the secret
-	LastFour  string     // its last four characters
-	RotatedAt *time.Time // nil for a key that was never rotated
-	LeakedAt  *time.Time // a secret of the key was found in public: the key stays off until it is rotated
+	Prefix    string // Prefix is the first characters of the secret.
+	LastFour  string
+	RotatedAt *time.Time // RotatedAt is nil for a key that was never rotated.
+	LeakedAt  *time.Time // LeakedAt is when the secret was found in public. The key stays off until it is rotated.
 
 	// The previous secret is the one from before the last rotation.
-	PreviousUntil    *time.Time // the previous secret works until then; nil without one
+	PreviousUntil    *time.Time // PreviousUntil is when the previous secret ends; nil without one.
 	PreviousLastFour string
-	PreviousUsedAt   *time.Time // precise to the minute
+	PreviousUsedAt   *time.Time // PreviousUsedAt is precise to the minute.
 }
 
 // LastUse is the last time that a call used a key.
 type LastUse struct {
-	At *time.Time // precise to the minute; nil for a key that was never used
+	At *time.Time // At is precise to the minute. It is nil for a key that was never used.
 	IP string
 }
 
@@ -103,19 +102,19 @@ func (k Key) Permit(need app.Rights) error {
 // Spec is the caller's choice for a new key. Only the name is required.
 type Spec struct {
 	Name              string
-	Env               string // a tag such as production or development
+	Env               string // Env is a tag such as production or development.
 	ErrorMode         ErrorMode
-	Models            []string       // the models that the key may call; empty for all
-	Addresses         []netip.Prefix // networks that may use the key; empty for all
-	Scopes            []app.Scope    // empty for the standard scopes
-	LogContent        bool           // the key asks to store the content of its calls
-	Strict            bool           // parameters that a model does not support are refused instead of ignored
-	Concurrency       int            // parallel calls; zero for the account's limit only
-	RequestsPerMinute int64          // zero for the models' limits only
+	Models            []string       // Models may be called by the key; empty means all.
+	Addresses         []netip.Prefix // Addresses are the networks that may use the key; empty means all.
+	Scopes            []app.Scope    // An empty Scopes means the standard scopes.
+	LogContent        bool           // LogContent asks to store the content of the key's calls.
+	Strict            bool           // Strict refuses parameters that a model does not support, instead of ignoring them.
+	Concurrency       int            // Concurrency limits parallel calls; zero leaves only the account's limit.
+	RequestsPerMinute int64          // RequestsPerMinute and TokensPerMinute of zero leave only the models' limits.
 	TokensPerMinute   int64
 	ExpiresAt         *time.Time
-	Budget            *billing.Allowance // nil for no budget: only the account's credit limits the key
-	BudgetAlerts      []int              // hundredths of the budget at which alerts are sent; nil for the defaults
+	Budget            *billing.Allowance // Without a Budget, only the account's credit limits the key.
+	BudgetAlerts      []int              // BudgetAlerts are in hundredths of the budget; nil means the defaults.
 }
 
 // Patch is the caller's change of a key. A nil field is not changed.
@@ -131,8 +130,8 @@ type Patch struct {
 	Concurrency       *int
 	RequestsPerMinute *int64
 	TokensPerMinute   *int64
-	ExpiresAt         **time.Time         // points to nil for a key without expiry
-	Budget            **billing.Allowance // points to nil for no budget
+	ExpiresAt         **time.Time         // A pointer to nil removes the expiry.
+	Budget            **billing.Allowance // A pointer to nil removes the budget.
 	BudgetAlerts      *[]int
 }
 
@@ -300,7 +299,7 @@ func inOrder(list []app.Scope) []app.Scope {
 	ordered := slices.DeleteFunc(slices.Clone(known), func(s app.Scope) bool { return !slices.Contains(list, s) })
 	for _, s := range list {
 		if !slices.Contains(known, s) {
-			ordered = append(ordered, s) // the next check refuses the unknown scope by its name
+			ordered = append(ordered, s) // The next check refuses the unknown scope by its name.
 		}
 	}
 	return ordered

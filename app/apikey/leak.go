@@ -26,8 +26,8 @@ const LeaksMax = 100
 // LeakReport is a secret that was found in a public place.
 type LeakReport struct {
 	Secret string
-	URL    string // where it was found, empty when the report does not say
-	Source string // the kind of place, as the reporter names it
+	URL    string // URL is where it was found. It is empty when the report does not say.
+	Source string // Source is the kind of place, as the reporter names it.
 }
 
 // ReportLeaks switches off the keys whose secrets were found in public, and notifies their people. It reports for each leak whether

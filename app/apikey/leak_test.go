@@ -207,7 +207,7 @@ func TestWhatIsNoSecretOfOursIsNotOurs(t *testing.T) {
 	}
 }
 
-// Each secret counts, not each report, so that many in a report guess no faster than one in each.
+// TestSecretsThatNoOneSignedForAreCountedByPlace counts secrets and not reports, so that many in one report guess no faster.
 func TestSecretsThatNoOneSignedForAreCountedByPlace(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")

@@ -16,7 +16,7 @@ func (b bundle) leaked(t *testing.T, l LeakReport, signed bool) (ours, off bool)
 	return found[0], count(t, b.db, `select count(*) from api_keys where disabled_at is not null`) == 1
 }
 
-// Old commits are found weeks later.
+// TestASecretThatHasEndedSwitchesNoKeyOff reports an ended secret, because old commits are found weeks later.
 func TestASecretThatHasEndedSwitchesNoKeyOff(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
@@ -44,7 +44,7 @@ func TestASecretThatIsStillGoodBesideANewerOneSwitchesTheKeyOff(t *testing.T) {
 	wantError(t, b.keys.Disable(t.Context(), u.Principal(), k.ID, false), app.Conflict, "key_leaked")
 }
 
-// What a report says of the place reaches people's mailboxes in our name, so it is only a partner's and only an address.
+// TestTheMailAboutALeakSaysNothingThatAnybodyMayWrite checks that only a partner's address reaches people's mailboxes in our name.
 func TestTheMailAboutALeakSaysNothingThatAnybodyMayWrite(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -56,9 +56,9 @@ func TestTheMailAboutALeakSaysNothingThatAnybodyMayWrite(t *testing.T) {
 		"not signed":           {"https://evil.example/sign-in", false, false},
 		"no address":           {"Your password has expired.\n\nSet a new one at evil.example", true, false},
 		"a zero byte":          {"https://code.example/\x00", true, false},
-		"not text":             {"https://code.example/\xff", true, true}, // escaped
+		"not text":             {"https://code.example/\xff", true, true}, // The mail escapes it.
 		"another scheme":       {"javascript:evil.example", true, false},
-		"blanks in the middle": {"https://evil.example/ set a new password", true, true}, // escaped
+		"blanks in the middle": {"https://evil.example/ set a new password", true, true}, // The mail escapes it.
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

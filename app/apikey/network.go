@@ -11,19 +11,18 @@ import (
 	"umg/app/seal"
 )
 
-// Limits of what is remembered of the networks that keys are used from.
 const (
-	networksMax   = 16 // networks of one key; the least recently used is dropped first
+	networksMax   = 16 // A key has at most this many networks; the least recently used is dropped first.
 	networkBits4  = 24
 	networkBits6  = 48
-	networkAbsent = 30 * 24 * time.Hour // absence after which a network counts as new again
-	networkNews   = 7 * 24 * time.Hour  // age up to which a new network is shown to people
+	networkAbsent = 30 * 24 * time.Hour // A network counts as new again after this absence.
+	networkNews   = 7 * 24 * time.Hour  // A new network is shown to people up to this age.
 )
 
 // NewNetwork is a network from which a key was not used in the 30 days before.
 type NewNetwork struct {
 	KeyID   string
-	Network netip.Prefix // a /24 of IPv4 or a /48 of IPv6
+	Network netip.Prefix // Network is a /24 of IPv4 or a /48 of IPv6.
 	Since   time.Time
 }
 

@@ -16,7 +16,7 @@ func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 	k, secret := b.key(t, p, Spec{})
 	use := func(what, want string, from ...string) {
 		t.Helper()
-		r := b.ring(t) // a cache without recent uses, like one some minutes later
+		r := b.ring(t) // The cache has no recent uses, like one some minutes later.
 		for _, one := range from {
 			if code := finds(t, r, secret, one); code != "" {
 				t.Fatal(what, code)

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// The shape of a key: a prefix that people and secret scanners recognise, the secret, and a checksum over it, which
-// rejects what was mistyped, cut or made up before anything is looked up.
+// A key is a prefix that people and secret scanners recognise, the secret, and a checksum over it, which rejects what was mistyped,
+// cut or made up before anything is looked up.
 const (
 	secretPrefix  = "sk-umg-"
 	secretChars   = 32
 	checksumChars = 6
-	shownChars    = len(secretPrefix) + 4 // characters that remain visible as Key.Prefix
+	shownChars    = len(secretPrefix) + 4 // Key.Prefix shows this many characters.
 	lastChars     = 4
 )
 

@@ -11,7 +11,7 @@ import (
 // LiveMax is how many assets an account may have. The database counts, so that no race goes beyond it.
 const LiveMax = 10_000
 
-// Bounds of a page of the list; wire.md 4.3, N16.
+// These are the limits of a page of the list.
 const (
 	PageSizeMax     = 100
 	PageSizeDefault = 20
@@ -20,7 +20,7 @@ const (
 // Kind is the type of an asset, as its creator says and its bytes prove.
 type Kind string
 
-// The kinds.
+// These are the kinds of assets.
 const (
 	Image Kind = "image"
 	Video Kind = "video"
@@ -30,7 +30,7 @@ const (
 // State is how far an asset is. Upstreams' own words pass through where they are none of these.
 type State string
 
-// The states; wire.md 4.3, N7. Only an active asset can be used.
+// These are the states of an asset. Only an active asset can be used.
 const (
 	Created    State = "created"
 	Processing State = "processing"
@@ -45,15 +45,15 @@ type Asset struct {
 	Name      string
 	URL       string
 	State     State
-	Reason    string // why it failed, for people
-	MediaType string // the media type of the source when it was checked
-	Bytes     int64  // the size of the source when it was checked; 0 when its server does not say
-	Width     int    // pixels; 0 for assets that are not pictures
+	Reason    string // Reason is why the asset failed, for people.
+	MediaType string // MediaType is that of the source when it was checked.
+	Bytes     int64  // Bytes is the size of the source when it was checked; 0 when its server does not say.
+	Width     int    // Width is in pixels; 0 for assets that are not pictures.
 	Height    int
 
-	Provider   string          // the upstream that keeps it
-	UpstreamID string          // what it calls it
-	Extra      json.RawMessage // an object: what else the upstream says, which faces pass through
+	Provider   string          // Provider is the upstream that keeps the asset.
+	UpstreamID string          // UpstreamID is the id at the provider.
+	Extra      json.RawMessage // Extra is an object with what else the upstream says. Answers repeat its members.
 
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -61,7 +61,7 @@ type Asset struct {
 
 // Spec is what a caller says about a new asset.
 type Spec struct {
-	ID   string // the id that an earlier try of the same request got; empty for none
+	ID   string // ID is what an earlier try of the same request got; empty for none.
 	Kind Kind
 	URL  string
 	Name string
@@ -73,7 +73,7 @@ type Filter struct {
 	Size  int
 	Kind  Kind
 	State State
-	Text  string // part of a name or URL, whatever its case
+	Text  string // Text is a part of a name or URL, in any case.
 }
 
 // Page is a part of the list, newest first.
@@ -81,7 +81,7 @@ type Page struct {
 	Assets []Asset
 	Page   int
 	Size   int
-	Total  int // the number of assets that the filter lets through
+	Total  int // Total is the number of assets that match the filter.
 }
 
 // Reference is an asset in the form that a video provider takes.

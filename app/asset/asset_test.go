@@ -176,7 +176,7 @@ func TestOfTwoHundredAtTheLastPlaceOneSucceeds(t *testing.T) {
 	b := setup(t)
 	b.fill(LiveMax - 1)
 	b.live(LiveMax - 1)
-	second := b.replica() // each process has gates of its own
+	second := b.replica() // Each process has its own gates.
 	var running sync.WaitGroup
 	errs := make([]error, 200)
 	for i := range errs {
@@ -263,7 +263,7 @@ func TestGetAnswersWithWhatTheUpstreamSays(t *testing.T) {
 		reason string
 	}{
 		{map[string]any{"status": "transcoding"}, "transcoding", ""},
-		{map[string]any{"status": "created"}, "transcoding", ""}, // never back
+		{map[string]any{"status": "created"}, "transcoding", ""}, // The state never goes back.
 		{map[string]any{"status": "moderating", "note": "<b>kept cold</b>", "URL": "x"}, "moderating", ""},
 		{map[string]any{"status": "Active"}, Active, ""},
 		{map[string]any{"status": "processing"}, Active, ""},
@@ -332,7 +332,7 @@ func TestAVideoCallMayNameActiveAssetsOfItsAccount(t *testing.T) {
 	_, err := b.service.References(t.Context(), b.me, []string{first.ID, second.ID})
 	b.refused(err, app.Invalid, "asset_not_ready", "asset_ids[0]")
 	b.keeper.tell(map[string]any{"status": "active"})
-	got, err := b.service.References(t.Context(), b.me, []string{second.ID, first.ID}) // the worker has not seen it yet
+	got, err := b.service.References(t.Context(), b.me, []string{second.ID, first.ID}) // The worker has not seen the new state yet.
 	b.must(err)
 	want := []Reference{{second.ID, Image, "keeper", "up-2"}, {first.ID, Image, "keeper", "up-1"}}
 	if !slices.Equal(got, want) {

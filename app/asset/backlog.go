@@ -10,7 +10,7 @@ import (
 // These are the limits of what a backlog reports.
 const (
 	backlogCountMax = 100_000 // More assets of one kind are reported as this many.
-	backlogShownMax = 10      // assets
+	backlogShownMax = 10      // The report lists this many assets.
 	backlogSpan     = time.Hour
 	backlogSlow     = time.Hour       // An asset that takes longer is reported as slow.
 	backlogLate     = 2 * time.Minute // An asset is reported as late when its next look is overdue for longer.
@@ -18,13 +18,13 @@ const (
 
 // Backlog is the state of the unfinished assets of all accounts, for the operator.
 type Backlog struct {
-	Following int64      `db:"following"` // their provider is not ready with them
-	Removing  int64      `db:"removing"`  // deleted, or left by a create that was cut; their provider may still have them
-	Working   int64      `db:"working"`   // are looked at now
+	Following int64      `db:"following"` // Following counts assets that their provider still processes.
+	Removing  int64      `db:"removing"`  // Removing counts assets of deletes and of cut creates that their provider may still have.
+	Working   int64      `db:"working"`   // Working counts assets that are looked at now.
 	Oldest    *time.Time `db:"oldest"`    // Oldest is the time since which the first of them waits.
 	DueSince  *time.Time `db:"due_since"` // DueSince is when the oldest unclaimed look was due.
-	Settled   int64      `db:"-"`         // became ready or failed in the last hour
-	Trouble   []Stalled  `db:"-"`         // the ten that wait longest, of those that wait for long
+	Settled   int64      `db:"-"`         // Settled counts assets that became ready or failed in the last hour.
+	Trouble   []Stalled  `db:"-"`         // Trouble has the ten late or slow assets that wait longest.
 }
 
 // Stalled is an asset that takes long.
@@ -61,7 +61,7 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	return b, postgres.StoreError("asset: list assets that wait", err)
 }
 
-// leaving is the condition of a row that is to go, and since the moment from which on it waits.
+// leaving is the condition of a row to remove, and waitsSince is when a row began to wait.
 const (
 	leaving    = `(deleted_at is not null or pending_at is not null)`
 	waitsSince = `coalesce(deleted_at, pending_at, created_at)`

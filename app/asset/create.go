@@ -25,9 +25,9 @@ import (
 const (
 	nameRunesMax = 200
 	urlBytesMax  = 2048
-	registerMax  = 45 * time.Second // from the row on
-	answeredWait = 2 * time.Second  // before the worker looks for what an upstream said it did not take
-	cutWait      = 10 * time.Second // the wait after an attempt whose outcome is unknown
+	registerMax  = 45 * time.Second // This time runs from the insert of the row.
+	answeredWait = 2 * time.Second  // After a refusal, the worker waits this long before it looks for the asset.
+	cutWait      = 10 * time.Second // After an unknown outcome, the worker waits this long.
 	busyRetry    = 2 * time.Second
 )
 
@@ -58,7 +58,7 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Asset
 	if err != nil {
 		return Asset{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.registerMax()) // from here on a caller who leaves ends nothing
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.registerMax()) // From here on, a caller who leaves ends nothing.
 	defer cancel()
 	row := s.newRow(p.AccountID, spec, found, keeper)
 	if earlier, err = s.reserve(ctx, row); err != nil || earlier != nil {
@@ -247,7 +247,7 @@ func (s *Service) handOver(ctx context.Context, row *assetRow, f *provider.Fault
 // settle makes a registered row visible, or leaves it to the worker, who then removes it on both sides.
 func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, item assetapi.Item) error {
 	now, ours := s.now(), false
-	address, _, _ := strings.Cut(row.URL, "?") // a query may be a signature
+	address, _, _ := strings.Cut(row.URL, "?") // A query may be a signature.
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
 		if ours, err = settle(ctx, tx, row, item.ID, item.Extra, now.Add(s.o.Waits.First), now); err != nil || !ours {
 			return err

@@ -8,7 +8,7 @@ import (
 	"umg/app"
 )
 
-// How many creates and previews run at once, and how long another one waits for its turn.
+// This many creates and previews run at once, and a further one waits for its turn for up to turnMax.
 const (
 	createsMax           = 64
 	createsByAccountMax  = 16

@@ -38,7 +38,7 @@ func TestAGateLetsInSoManyAndNotAllOfOneAccount(t *testing.T) {
 		if time.Since(began) != turnMax+2*time.Second {
 			t.Errorf("a turn that was given back was had after %s", time.Since(began))
 		}
-		for range 10 { // checks one after another are not limited while another of the account runs
+		for range 10 { // Successive checks are not limited while another of the account runs.
 			waiting()
 			waiting = enter("a")
 		}

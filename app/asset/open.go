@@ -12,7 +12,7 @@ import (
 	"umg/app/media"
 )
 
-const startBytesMax = 512 // enough to see what a picture is
+const startBytesMax = 512 // These bytes are enough to recognise a picture.
 
 // Open fetches the source of a picture, to be looked at. What came to be there since the picture was checked is checked
 // again. The caller closes the body, which ends with egress.ErrBodyTooLarge beyond 30 MiB; size is -1 when the server does

@@ -19,7 +19,7 @@ import (
 	"umg/app/provider/assetapi"
 )
 
-// The waits of production, and the bounds of what faces ask.
+// These are the waits of production and the limits of a Service.
 const (
 	settleStandard = time.Minute
 	firstStandard  = 2 * time.Second
@@ -32,21 +32,21 @@ const (
 
 // Options are the rooms around this one. All but the waits are required.
 type Options struct {
-	Egress    *egress.Client // sources are looked at through it
+	Egress    *egress.Client // Egress fetches sources.
 	Snapshot  func() *catalog.Snapshot
 	Upstreams *assetapi.Client
 	Now       app.Clock
 	IDs       app.IDs
 	Log       *slog.Logger
-	Jitter    func(n int64) int64 // a number from 0 to n-1
-	Waits     Waits               // zero values take the defaults of production
+	Jitter    func(n int64) int64 // Jitter returns a number from 0 to n-1.
+	Waits     Waits               // Zero Waits are the defaults of production.
 }
 
 // Waits are the pauses of the worker, so that tests need not wait.
 type Waits struct {
-	Settle time.Duration // before the worker looks for what a create left behind; longer than a create may run
-	First  time.Duration // between a create and the first look at the upstream
-	Idle   time.Duration // between two looks for what is due
+	Settle time.Duration // Settle is how long the worker leaves a create alone. It is longer than a create may run.
+	First  time.Duration // First is the wait between a create and the first look at the upstream.
+	Idle   time.Duration // Idle is the wait between two looks for due assets.
 }
 
 // Service keeps assets. It is safe for concurrent use.
@@ -56,7 +56,7 @@ type Service struct {
 	audit    *audit.Log
 	creates  *gate
 	previews *gate
-	wakes    chan struct{} // something is due
+	wakes    chan struct{} // Wakes tells the worker that an asset is due.
 }
 
 // New makes a Service over a migrated store. It panics when a required option is missing.
@@ -82,7 +82,7 @@ func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microse
 func (s *Service) wake() {
 	select {
 	case s.wakes <- struct{}{}:
-	default: // the worker is awake already
+	default: // The worker is awake already.
 	}
 }
 
@@ -136,7 +136,7 @@ func (s *Service) List(ctx context.Context, p app.Principal, f Filter) (Page, er
 	page := Page{Page: f.Page, Size: f.Size}
 	for _, word := range []string{string(f.Kind), string(f.State), f.Text} {
 		if len(word) > textBytesMax || !app.Storable(word) {
-			return page, nil // nothing can be like that
+			return page, nil // No asset matches, so the database is not queried.
 		}
 	}
 	rows, total, err := list(ctx, s.db, p.AccountID, f)

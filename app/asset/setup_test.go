@@ -52,7 +52,7 @@ type bench struct {
 	ids     app.IDs
 	keeper  *keeper
 	files   *httptest.Server
-	asked   atomic.Int64 // requests for sources
+	asked   atomic.Int64 // Asked counts requests for sources.
 	catalog *catalog.Catalog
 	service *Service
 	me      app.Principal
@@ -182,10 +182,10 @@ type keeper struct {
 
 	mu     sync.Mutex
 	items  []map[string]any
-	calls  []string // method and path, oldest first
+	calls  []string // Calls have a method and a path, oldest first.
 	next   int
-	before func(w http.ResponseWriter, r *http.Request) bool // answers in place of the rest where it reports true
-	after  func(w http.ResponseWriter, r *http.Request) bool // the same, once the rest was done
+	before func(w http.ResponseWriter, r *http.Request) bool // If Before returns true, it has answered the call.
+	after  func(w http.ResponseWriter, r *http.Request) bool // If After returns true, it has answered in place of the keeper.
 }
 
 func newKeeper(t testing.TB) *keeper {

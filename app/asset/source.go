@@ -16,11 +16,10 @@ import (
 	"umg/app/media"
 )
 
-// Bounds of sources.
 const (
 	imageBytesMax  = 30 << 20
 	pixelsMax      = 40_000_000
-	headBytesMax   = 512 << 10 // bytes of a source that are read to recognise its type
+	headBytesMax   = 512 << 10 // These bytes are enough to recognise the type of a source.
 	inspectMax     = 40 * time.Second
 	answerBytesMax = 4 << 10 // So much of an unused answer body is read, so that the connection can be reused.
 	mebibyte       = 1 << 20
@@ -40,7 +39,7 @@ var kinds = map[Kind]struct {
 type source struct {
 	media.FileType
 
-	bytes         int64 // 0 when its server does not say
+	bytes         int64 // Bytes is 0 when the server does not say.
 	width, height int
 }
 

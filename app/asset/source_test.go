@@ -72,7 +72,7 @@ func serveSource(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch dir {
-	case "huge": // says that it is larger than it is
+	case "huge": // The file says that it is larger than it is.
 		w.Header().Set("Content-Range", "bytes 0-"+strconv.Itoa(len(data)-1)+"/900000000")
 		w.WriteHeader(http.StatusPartialContent)
 		_, _ = w.Write(data)

@@ -54,13 +54,13 @@ func (r *assetRow) asset() Asset {
 	}
 }
 
-// How the database says that an account has as many as it may, and that it is closed.
+// With these, the database says that an account has as many assets as it may, and that it is closed.
 const (
 	limitConstraint = "asset_counts_limit"
 	closedCode      = "23001"
 )
 
-// What insert answers where there is no place for another.
+// An insert fails with these when no further asset is allowed.
 var (
 	errFull   = errors.New("asset: the account has as many assets as it may")
 	errClosed = errors.New("asset: the account is closed")
@@ -135,7 +135,7 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 	if err = q.GetContext(ctx, &total, `select count(*)`+from, args...); err != nil {
 		return nil, 0, err
 	}
-	if f.Page-1 > total/f.Size { // a page that far behind the end would have no number here
+	if f.Page-1 > total/f.Size { // The offset of a page far behind the end would overflow.
 		return nil, total, nil
 	}
 	args = append(args, f.Size, (f.Page-1)*f.Size)

@@ -14,21 +14,20 @@ import (
 	"umg/app/workqueue"
 )
 
-// The pace of the worker.
 const (
-	stepsMax = 16 // at once
+	stepsMax = 16 // This limits parallel steps.
 	claimMax = time.Minute
 	stepMax  = 40 * time.Second // The rest of the claim is for recording the result.
 
-	recordPauseMin = 100 * time.Millisecond // the first pause before a result is written again; each further one is twice as long
+	recordPauseMin = 100 * time.Millisecond // Each further pause before a result is written again is twice as long.
 
 	followLeast = 2 * time.Second
 	followMost  = time.Minute
-	followOld   = time.Hour      // for those that are not ready after a day
-	oldAge      = 24 * time.Hour // the age from which an asset that is not ready is looked at rarely
+	followOld   = time.Hour      // An old asset is looked at this often.
+	oldAge      = 24 * time.Hour // An asset that is not ready at this age is looked at rarely.
 	removeLeast = 5 * time.Second
 	removeMost  = time.Hour
-	othersMax   = time.Hour // after giveUpAge, for replicas that can call the provider
+	othersMax   = time.Hour // After giveUpAge, replicas that can call the provider have this long.
 	giveUpAge   = 7 * 24 * time.Hour
 )
 
@@ -144,7 +143,7 @@ func (s *Service) forget(ctx context.Context, row *assetRow) error {
 
 func (s *Service) later(ctx context.Context, row *assetRow, wait time.Duration) error {
 	due, tries := s.now().Add(wait), row.Tries+1
-	if errors.Is(context.Cause(ctx), context.Canceled) { // the attempt was interrupted before it reached the provider
+	if errors.Is(context.Cause(ctx), context.Canceled) { // The server stops, so the attempt does not count.
 		due, tries = s.now(), row.Tries
 	}
 	return s.leave(ctx, row, &due, tries)

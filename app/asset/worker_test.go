@@ -17,7 +17,7 @@ func TestWhatTheUpstreamRefusesLeavesNothing(t *testing.T) {
 	b := setup(t)
 	for _, c := range []struct {
 		status int
-		param  string // the name of the parameter in the upstream's refusal
+		param  string // Param is the parameter in the upstream's refusal.
 		kind   app.Kind
 		code   string
 		at     string
@@ -60,7 +60,7 @@ func TestAnUncertainCreateIsLookedUpAndSettled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.keeper.set(nil, after) // the upstream took the asset but reports a failure
+			b.keeper.set(nil, after) // The upstream took the asset but reports a failure.
 			made := b.create("found")
 			if made.UpstreamID != "up-1" || b.keeper.count("GET") != 1 {
 				t.Errorf("%+v after %q", made, b.keeper.calls)
@@ -103,7 +103,7 @@ func TestALateRegistrationIsRemovedByAnotherReplica(t *testing.T) {
 		t.Fatal("the upstream did not take it")
 	}
 	b.clock.Advance(settleStandard)
-	b.round() // the upstream cannot be asked now
+	b.round() // The upstream cannot be asked now.
 	b.live(1)
 	b.keeper.set(nil, nil)
 	b.clock.Advance(removeMost)
@@ -181,13 +181,13 @@ func TestACreateThatIsTriedAgainIsTheSameAsset(t *testing.T) {
 	spec := Spec{ID: "asset_tried", Kind: Image, URL: b.source("picture.png"), Name: "tried"}
 	keeper, _ := b.catalog.Snapshot().AssetProvider()
 	row := b.service.newRow(b.me.AccountID, spec, source{}, keeper)
-	_, err := insert(t.Context(), b.db, row) // the process was killed after this row was written
+	_, err := insert(t.Context(), b.db, row) // The process was killed after this row was written.
 	b.must(err)
 	b.register(row)
 	_, err = b.service.Create(t.Context(), b.me, spec)
 	b.refused(err, app.Conflict, "asset_in_progress", "")
 	b.clock.Advance(settleStandard)
-	b.fill(LiveMax - 1) // the row counts in the limit already
+	b.fill(LiveMax - 1) // The row counts in the limit already.
 	made, err := b.service.Create(t.Context(), b.me, spec)
 	b.must(err)
 	asked := b.asked.Load()
@@ -253,7 +253,7 @@ func TestWhatAnUpstreamTookTooLongForIsSettledLater(t *testing.T) {
 	b.clock.Advance(cutWait)
 	b.round()
 	b.live(1)
-	b.register(row) // the asset went on without another request
+	b.register(row) // The first request reaches the upstream late.
 	b.clock.Advance(settleStandard)
 	b.round()
 	b.live(0)
@@ -317,7 +317,8 @@ func TestAnAssetIsFollowedEverMoreSlowly(t *testing.T) {
 	}
 }
 
-// Postgres may cancel any statement that took too long. The result of a look is written again while its claim lasts.
+// TestAResultIsWrittenAgainWhenTheStoreDidNotTakeIt cancels statements, as Postgres may. The worker writes the result again while
+// its claim lasts.
 func TestAResultIsWrittenAgainWhenTheStoreDidNotTakeIt(t *testing.T) {
 	t.Parallel()
 	for _, step := range []struct {

@@ -8,8 +8,8 @@ import (
 // Known is an action with the words that the console shows for it: an actor did this to the object.
 type Known struct {
 	Action Action
-	Words  string // words that follow the actor's name: "created the key"
-	Object string // kind of the object, as shown after its id or name
+	Words  string // Words follow the actor's name, such as "created the key".
+	Object string // Object is the kind of the object, shown after its id or name.
 }
 
 // known are all actions that are written, by kind of object.
@@ -99,8 +99,8 @@ func Describe(a Action) Known {
 
 // Kind is a group of actions that a list can be narrowed to.
 type Kind struct {
-	Actions Action // common beginning of the actions, for a Filter
-	Name    string // display name, such as "API keys"
+	Actions Action // Actions is the common beginning of the actions, for a Filter.
+	Name    string // Name is for people, such as "API keys".
 }
 
 // Kinds are the groups, in the order in which they are offered.

@@ -40,14 +40,14 @@ func TestEveryActionHasWordsAndAKind(t *testing.T) {
 	}
 }
 
-// What writes to the log names its actions in texts, so a text of that form in a folder that uses the log is an action.
+// TestEveryActionThatIsWrittenIsKnown takes a string of that form for an action when its folder uses the log.
 func TestEveryActionThatIsWrittenIsKnown(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
 	for _, k := range audit.Actions() {
 		known[string(k.Action)] = true
 	}
-	folders := map[string][]string{} // the texts in each folder
+	folders := map[string][]string{} // Each folder has the strings of its files.
 	uses := map[string]bool{}
 	err := filepath.WalkDir("../..", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {

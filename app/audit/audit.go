@@ -18,10 +18,9 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of an entry and of a page of them.
 const (
 	pageMax        = 100
-	pagesMax       = 10_000 // pages of an export
+	pagesMax       = 10_000 // An export has at most this many pages.
 	nameRunesMax   = 200
 	valueRunesMax  = 500
 	agentRunesMax  = 300
@@ -29,7 +28,7 @@ const (
 	changesMax     = 50
 	filterBytesMax = 200
 	actorsMax      = 100
-	actorsFromMax  = 5000 // latest entries from which the actor filter takes its actors
+	actorsFromMax  = 5000 // The filter takes its actors from this many of the latest entries.
 )
 
 // Action is what was done, as object.verb.
@@ -38,12 +37,12 @@ type Action string
 // Actor is the kind of the actor of an entry.
 type Actor string
 
-// The kinds of actors.
+// These are the kinds of actors.
 const (
 	ByUser     Actor = "user"
 	ByKey      Actor = "key"
-	ByOperator Actor = "operator" // the operator of the server
-	BySystem   Actor = "system"   // the gateway itself, for example when it switched off a leaked key
+	ByOperator Actor = "operator" // This is an operator of the server.
+	BySystem   Actor = "system"   // This is the gateway itself, for example when it switches off a leaked key.
 )
 
 // Change is one field of the object. Values are written as people read them; secrets are never among them.
@@ -56,10 +55,10 @@ type Change struct {
 // Event is something that was done to one object.
 type Event struct {
 	Action   Action
-	Object   string // id of the object, empty for the account itself
-	Name     string // display name of the object at that time
+	Object   string // Object is the id of the object. It is empty for the account itself.
+	Name     string // Name is the name of the object at that time.
 	Changes  []Change
-	Operator bool // an operator did it, by command or in the console
+	Operator bool // Operator means that an operator did it, by command or in the console.
 }
 
 // Entry is an event with its actor and its time.
@@ -67,8 +66,8 @@ type Entry struct {
 	ID        string
 	At        time.Time
 	Actor     Actor
-	ActorID   string // id of the user or key
-	ActorName string // e-mail address or key name at that time
+	ActorID   string // ActorID is the id of the user or key.
+	ActorName string // ActorName is the e-mail address or key name at that time.
 	Action    Action
 	Object    string
 	Name      string
@@ -80,14 +79,14 @@ type Entry struct {
 
 // Filter narrows a list. Zero members do not.
 type Filter struct {
-	Action Action // a whole action, or an object with a dot at the end for all its actions: "key."
-	Actor  string // id of a user or key
+	Action Action // Action is a whole action, or an object with a dot for all its actions, such as "key.".
+	Actor  string // Actor is the id of a user or key.
 	Object string
-	From   time.Time // inclusive
-	To     time.Time // exclusive
-	After  string    // id of the last entry of the previous page: older entries follow
-	Before string    // id of the first entry of the next page: the entries just newer, instead of After
-	Limit  int       // 1 to 100
+	From   time.Time // From is inclusive.
+	To     time.Time // To is exclusive.
+	After  string    // After is the id of the last entry of the previous page. Older entries follow.
+	Before string    // Before replaces After. It selects the entries just newer than the one with this id.
+	Limit  int       // Limit is from 1 to 100; other values are brought into this range.
 }
 
 // Page is a part of the log, newest first. More says whether there are further entries in the direction of the list: older
@@ -135,7 +134,7 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 	switch {
 	case e.Operator:
 		row.Actor = ByOperator
-		if row.IP != "" { // a browser's address: members read this log, and an operator's location must not be visible to them
+		if row.IP != "" { // Members read this log, and a browser's address would show them an operator's location.
 			row.IP, row.Agent = "", ""
 		}
 	case p.UserID != "":
@@ -156,7 +155,7 @@ func (l *Log) List(ctx context.Context, accountID string, f Filter) (Page, error
 	f.Limit = min(max(f.Limit, 1), pageMax)
 	for _, word := range []string{string(f.Action), f.Actor, f.Object, f.After, f.Before} {
 		if len(word) > filterBytesMax || !app.Storable(word) {
-			return Page{}, nil // the filter matches no name, so the database is not queried
+			return Page{}, nil // The filter matches no entry, so the database is not queried.
 		}
 	}
 	entries, err := list(ctx, l.db, accountID, f)
@@ -223,7 +222,7 @@ func Changed(fields ...Change) []Change {
 	return changes
 }
 
-// cut makes s valid text of at most so many runes.
+// storableText makes s valid text of at most so many runes.
 func storableText(s string, runesMax int) string {
 	return app.Truncate(strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), ""), runesMax)
 }

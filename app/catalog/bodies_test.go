@@ -10,7 +10,7 @@ import (
 	"umg/app/llm"
 )
 
-// The bounds that app/jsonschema sets for every body.
+// Package jsonschema sets these bounds for every body.
 const (
 	depthMax      = 128
 	namesMax      = 200_000
@@ -18,8 +18,8 @@ const (
 	paramBytesMax = 256
 )
 
-// Bodies for a model that supports everything, one a block: a name and the body; in the files of refused ones also the
-// field at fault and a part of the message.
+// bodyFiles have bodies for a model that supports everything, one a block: a name and the body. The files of refused ones also have
+// the field at fault and a part of the message.
 //
 //go:embed testdata/*.txt
 var bodyFiles embed.FS

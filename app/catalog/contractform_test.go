@@ -137,14 +137,14 @@ func TestModelsOfOtherTermsHaveFormsOfTheirOwn(t *testing.T) {
 // TestEveryTermIsInTheKey sets each field of the terms in turn, so that a field that is added later cannot be forgotten.
 func TestEveryTermIsInTheKey(t *testing.T) {
 	t.Parallel()
-	common := []string{"traits", "applied"} // all contracts of a builder have the same traits, and applied is a note
+	common := []string{"traits", "applied"} // All contracts of a builder have the same traits, and applied is a note.
 	seen := map[string]string{contractParams{}.key(): "no field"}
 	for field := range reflect.TypeFor[contractParams]().Fields() {
 		if slices.Contains(common, field.Name) {
 			continue
 		}
 		of := contractParams{style: VideosStyle}
-		switch field.Name { // the fields are not exported, so reflection cannot set them
+		switch field.Name { // Reflection cannot set fields that are not exported.
 		case "model":
 			of.model = "x"
 		case "aliases":
@@ -299,7 +299,7 @@ func TestEveryContractThatIsNotProvenCompiles(t *testing.T) {
 			of.upstream = [][]llm.Style{nil, {llm.Chat}, {llm.Messages}, {llm.Responses}, {llm.Native}, llm.Styles()}[i%6]
 			c, _, err := b.build(style, of)
 			if err != nil && len(of.ranges) > 0 {
-				refused++ // when it is assembled
+				refused++ // A range can be refused when the contract is assembled.
 				continue
 			}
 			if err != nil || of.mayNotCompile() {

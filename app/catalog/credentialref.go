@@ -12,7 +12,7 @@ import (
 	"umg/app/preset"
 )
 
-// The references of credentials beside ${NAME}. Each is the whole text of a credential.
+// A credential can also be a reference of these forms, beside ${NAME}. Each is the whole text of a credential.
 const (
 	// FilePrefix and SealedPrefix begin references to a file and to a sealed credential.
 	FilePrefix   = "file:"

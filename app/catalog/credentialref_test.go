@@ -107,8 +107,8 @@ func TestSealedNamesAreListedWithTheirProviders(t *testing.T) {
 	}
 }
 
-// TestAChangedSealedCredentialOrFileIsReadAgain: the catalog takes a new value of a sealed credential when it is announced, and a new
-// content of a file at the next reload, although the catalog stays the same.
+// TestAChangedSealedCredentialOrFileIsReadAgain checks that the catalog takes a sealed credential when it is announced, and a file
+// at the next reload, although the catalog stays the same.
 func TestAChangedSealedCredentialOrFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")

@@ -13,7 +13,7 @@ import (
 	"umg/app/llm"
 )
 
-// The enumerations of the official schemas, by place in a request; NOTICE.md says where they are from.
+// officialEnums are the enumerations of the official schemas, by place in a request. NOTICE.md says where they are from.
 //
 //go:embed testdata/enums/*.json
 var officialEnums embed.FS

@@ -205,7 +205,7 @@ type FileCost struct {
 // Kind is what a model makes.
 type Kind string
 
-// The kinds of models.
+// These are the kinds of models.
 const (
 	KindText   Kind = "text"
 	KindImage  Kind = "image"
@@ -313,7 +313,7 @@ func ParseFile(raw []byte) (File, error) {
 	return f, nil
 }
 
-// The limits of a text model that names none.
+// A text model that names no limits has these.
 const (
 	requestsPerMinuteDefault = 60
 	tokensPerMinuteDefault   = 200_000

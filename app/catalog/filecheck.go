@@ -12,7 +12,7 @@ import (
 	"umg/app/meter"
 )
 
-// What names look like. They travel in URLs, headers and logs.
+// Names have these forms, because they are parts of URLs, headers and logs.
 var (
 	referenceForm = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
 	providerID    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
@@ -34,7 +34,7 @@ const (
 	assetsMax        = 32
 )
 
-// The words a file may use where it has a choice.
+// A file may use these words where it has a choice.
 var (
 	knownKinds        = []string{string(KindText), string(KindImage), string(KindVideo), string(KindSpeech)}
 	knownCapabilities = []string{"text", "image", "video", "speech", "code"}

@@ -61,7 +61,8 @@ func TestHistoryTellsWhoAppliedWhatAndWhatIsDifferentSince(t *testing.T) {
 	}
 }
 
-// A catalog from before the history gets its row with the next apply, and the history reports one that cannot be read.
+// TestHistoryBeginsWithWhatWasInForce gives an older catalog its row with the next apply. The history reports a catalog that cannot
+// be read.
 func TestHistoryBeginsWithWhatWasInForce(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

@@ -12,7 +12,7 @@ import (
 	"umg/app/llm"
 )
 
-// The keywords that depend on what the providers of a model can carry.
+// These keywords depend on what the providers of a model can carry.
 const (
 	// keywordFeature keeps a property or branch when a provider of the model can carry this feature of the style.
 	keywordFeature = "x-feature"

@@ -48,7 +48,7 @@ func TestWhatIsRefusedIsNotPromised(t *testing.T) {
 		style    llm.Style
 		upstream llm.Style
 		members  string
-		says     string // empty: it is taken
+		says     string // Says is empty when the body is accepted.
 	}{
 		{llm.Native, llm.Native, `"generationConfig":{"candidateCount":2}`, ""},
 		{llm.Native, llm.Chat, `"generationConfig":{"candidateCount":2}`, carried},

@@ -100,14 +100,14 @@ func change(t *rapid.T, root *jsontree.Value, seeds []*jsontree.Value, names []s
 	nodes := valuesIn(root, nil)
 	n := rapid.SampledFrom(nodes).Draw(t, "where")
 	switch rapid.IntRange(0, 5).Draw(t, "how") {
-	case 0: // another value
+	case 0: // The node gets another value.
 		*n = *drawValue(t)
-	case 1: // a value from elsewhere
+	case 1: // The node gets a value from elsewhere.
 		other := rapid.SampledFrom(valuesIn(rapid.SampledFrom(seeds).Draw(t, "other"), nil)).Draw(t, "part")
 		if len(valuesIn(other, nil)) < 50 {
 			*n = *other.Clone()
 		}
-	case 2: // removes an item
+	case 2: // The node loses an item.
 		if len(n.Items) > 0 {
 			i := rapid.IntRange(0, len(n.Items)-1).Draw(t, "item")
 			n.Items = append(n.Items[:i:i], n.Items[i+1:]...)
@@ -115,18 +115,18 @@ func change(t *rapid.T, root *jsontree.Value, seeds []*jsontree.Value, names []s
 				n.Names = append(n.Names[:i:i], n.Names[i+1:]...)
 			}
 		}
-	case 3: // another name
+	case 3: // A member gets another name.
 		if len(n.Names) > 0 {
 			name := rapid.SampledFrom(names).Draw(t, "name")
 			if n.Get(name) == nil {
 				n.Names[rapid.IntRange(0, len(n.Names)-1).Draw(t, "renamed")] = name
 			}
 		}
-	case 4: // adds a member
+	case 4: // The node gets a member.
 		if n.Names != nil {
 			n.Set(rapid.SampledFrom(names).Draw(t, "added"), drawValue(t))
 		}
-	case 5: // the other way round
+	case 5: // The order is reversed.
 		for i, j := 0, len(n.Items)-1; i < j; i, j = i+1, j-1 {
 			n.Items[i], n.Items[j] = n.Items[j], n.Items[i]
 			if n.Names != nil {

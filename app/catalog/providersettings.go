@@ -13,8 +13,8 @@ import (
 // AfterCancel is what a provider does when the gateway cancels a request.
 type AfterCancel string
 
-// A provider that stops charges what it has sent so far; one that continues charges the whole answer, which the gateway therefore reads to
-// its end. Of an unknown one the gateway assumes that it stops, and marks the count as estimated.
+// A provider that stops charges what it has sent so far. One that continues charges the whole answer, which the gateway therefore
+// reads to its end. The gateway assumes that an unknown one stops, and marks the count as estimated.
 const (
 	CancelUnknown   AfterCancel = "unknown"
 	CancelStops     AfterCancel = "stops"
@@ -60,7 +60,7 @@ type requiredPrice struct {
 	beside []meter.Meter
 }
 
-// Cache writes that last an hour, searches and other fees are no part of it: without a price, calls cannot ask for them.
+// requiredPrices has no cache writes that last an hour, searches and other fees: without a price, calls cannot ask for them.
 var requiredPrices = []requiredPrice{
 	{reader: "anthropic", meters: []meter.Meter{meter.CacheWriteTokens}, beside: []meter.Meter{meter.CacheReadTokens}},
 	{reader: "dashscope", meters: []meter.Meter{meter.CacheWriteTokens}, beside: []meter.Meter{meter.CacheReadTokens}},

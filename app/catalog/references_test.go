@@ -14,8 +14,7 @@ providers:
 models: []
 `
 
-// TestAReferenceWithoutAValueIsNamed: the error for a variable without a value names the field and the variable, unless the provider is
-// not in use.
+// TestAReferenceWithoutAValueIsNamed checks that the error names the field and the variable, unless the provider is not in use.
 func TestAReferenceWithoutAValueIsNamed(t *testing.T) {
 	t.Parallel()
 	f := parse(t, referringFile)
@@ -44,7 +43,7 @@ func texts(all []error) (list []string) {
 	return list
 }
 
-// TestADisabledProviderIsNotCalled: its routes are passed over, whatever its variables are.
+// TestADisabledProviderIsNotCalled checks that its routes are skipped, whatever its variables are.
 func TestADisabledProviderIsNotCalled(t *testing.T) {
 	t.Parallel()
 	s := snapshotFrom(t, parse(t, strings.Replace(smallFile, "id: north,", "id: north, disabled: true,", 1)))
@@ -54,7 +53,7 @@ func TestADisabledProviderIsNotCalled(t *testing.T) {
 	}
 }
 
-// TestPricesOfMetersThatNoCallCountsAreWarnedOf: a picture in a prompt is charged by its tokens, so a price of pictures does nothing.
+// TestPricesOfMetersThatNoCallCountsAreWarnedOf sets a price of pictures. A picture in a prompt is charged by its tokens.
 func TestPricesOfMetersThatNoCallCountsAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	priced := strings.Replace(smallFile, "rates: {input_tokens:", "rates: {images: 0.01 per 1, input_tokens:", 1)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The range of what a breaker may be set to, and how many credentials a provider may have.
+// A breaker may be set within these bounds, and a provider may have this many credentials.
 const (
 	breakerCountMax = 10_000
 	ejectionMin     = 10 * time.Millisecond

@@ -42,7 +42,7 @@ func TestAnnouncedPricesComeIntoForceOnTheirDay(t *testing.T) {
 	_, err := db.ExecContext(t.Context(), `
 		update models set entry = jsonb_set(entry, '{announced,from}', '"2026-01-01"') where id = 'acme/one'`)
 	must(err)
-	for range 2 { // both replicas do it
+	for range 2 { // Both replicas do it.
 		must(applyDuePrices(t.Context(), db))
 	}
 	var versions int
@@ -50,7 +50,7 @@ func TestAnnouncedPricesComeIntoForceOnTheirDay(t *testing.T) {
 	if f := file(); f.Models[0].Rates["input_tokens"].String() != "0.2 per 1M" || f.Models[0].Announced != nil || versions != 2 {
 		t.Errorf("after their day: %d versions, %+v", versions, f.Models[0])
 	}
-	must(Apply(t.Context(), db, parse(t, announced(tomorrow.AddDate(-1, 0, 0))))) // the old file once more
+	must(Apply(t.Context(), db, parse(t, announced(tomorrow.AddDate(-1, 0, 0))))) // The old file is applied again.
 	if f := file(); f.Models[0].Rates["input_tokens"].String() != "0.2 per 1M" {
 		t.Errorf("an old file brought old prices back: %+v", f.Models[0])
 	}

@@ -15,7 +15,7 @@ import (
 	"umg/billing"
 )
 
-// The waits for a provider and a model that name none.
+// A provider and a model that name no waits have these.
 const (
 	connectDefault   = 5 * time.Second
 	firstByteDefault = 60 * time.Second
@@ -207,7 +207,7 @@ type Breaker struct {
 	EjectionMax time.Duration
 }
 
-// The breaker of a provider that names none.
+// A provider that names no breaker has this one.
 const (
 	breakerFailuresDefault = 5
 	breakerPercentDefault  = 50

@@ -6,7 +6,7 @@ import (
 	"umg/app/llm"
 )
 
-// The ways to ask for thinking in the messages style.
+// These are the ways to ask for thinking in the messages style.
 const (
 	thinkingEnabled  = "enabled"
 	thinkingAdaptive = "adaptive"

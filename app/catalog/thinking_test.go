@@ -21,7 +21,7 @@ func TestAContractHasTheFormsOfThinkingThatTheModelTakes(t *testing.T) {
 	)
 	for _, c := range []struct {
 		takes   []string
-		refused map[string]string // what a strict key is refused, with the field that the error names
+		refused map[string]string // Refused has what a strict key is refused, with the field that the error names.
 	}{
 		{nil, map[string]string{}},
 		{[]string{"enabled", "adaptive", "effort"}, map[string]string{}},

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The bound on the time without content where a file names none.
+// These bound the time without content where a file names no bound.
 const (
 	// contentFactor times the wait for the next event is the wait for the next content.
 	contentFactor = 5

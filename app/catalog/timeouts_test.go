@@ -12,9 +12,9 @@ func TestTheTotalOfAnAttemptAndTheTimeoutOfACallBothHold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name                          string
-		provider, model, route, whole string // the totals that are named, and the timeout of the model
+		provider, model, route, whole string // These are the totals that are named, and the timeout of the model.
 		total, timeout                time.Duration
-		warns                         string // a part of the warning; empty for none
+		warns                         string // Warns is a part of the warning; empty for none.
 	}{
 		{"nothing is named", "", "", "", "", 10 * time.Minute, 10 * time.Minute, ""},
 		{"a short total", "30s", "", "", "10m", 30 * time.Second, 10 * time.Minute, ""},

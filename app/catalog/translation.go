@@ -5,7 +5,7 @@ import "umg/app/llm"
 // Outcome is what a translation to another style does with a feature of a request.
 type Outcome string
 
-// The outcomes, in the words of the documents.
+// These are the outcomes, in the words of the documents.
 const (
 	Carried         Outcome = "carried"
 	Dropped         Outcome = "dropped"

@@ -9,7 +9,7 @@ import (
 	"umg/app/llm"
 )
 
-// The styles of routes to providers that make videos.
+// These are the styles of routes to providers that make videos.
 const (
 	// VideosStyle creates with POST /videos, polls, and downloads by id.
 	VideosStyle llm.Style = "videos"

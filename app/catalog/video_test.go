@@ -76,7 +76,7 @@ func TestARemixNeedsAPromptOnly(t *testing.T) {
 		`{"prompt":"a"}`: "-",
 		`{"prompt":"a","model":"acme/film","size":"1920x1080","seconds":"5","user":"u","metadata":{}}`: "-",
 		`{"prompt":"a","model":null,"size":null,"seconds":null,"stream":null}`:                         "-",
-		`{"prompt":"a","remix_video_id":5}`:                                                            "-", // the path names the source
+		`{"prompt":"a","remix_video_id":5}`:                                                            "-", // The path names the source.
 		`{}`:                                                                                           "prompt", `{"prompt":""}`: "prompt", `{"prompt":"a","model":"acme/other"}`: "model", `{"prompt":"a","model":5}`: "model",
 		`{"prompt":"a","input_reference":{"image_url":"https://a"}}`: "input_reference",
 		`{"prompt":"a","asset_ids":["asset_1"]}`:                     "asset_ids",

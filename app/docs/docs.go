@@ -29,7 +29,7 @@ var files embed.FS
 type Book struct {
 	path   string
 	folder string
-	groups []string // in the order in which they are listed
+	groups []string // Groups are in the order in which they are listed.
 	opened func() *pageIndex
 }
 
@@ -42,7 +42,7 @@ var (
 
 // Page is one page of the documentation.
 type Page struct {
-	Name        string // in the path
+	Name        string // Name is the last element of the path.
 	Title       string
 	Description string
 	Group       string

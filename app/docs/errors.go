@@ -2,7 +2,7 @@ package docs
 
 import (
 	"bytes"
-	_ "embed" // for the table of errors
+	_ "embed" // The table of errors is embedded.
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +21,7 @@ var errorsFile []byte
 // ErrorCode is one row of the table of errors.
 type ErrorCode struct {
 	Code   string `yaml:"code"`
-	Status string `yaml:"status"` // the HTTP status, or what has failed
+	Status string `yaml:"status"` // Status is the HTTP status, or what has failed.
 	Retry  string `yaml:"retry"`
 	Means  string `yaml:"means"`
 	Do     string `yaml:"do"`
@@ -42,7 +42,7 @@ var errorsTable = sync.OnceValue(func() errorTable {
 	d := yaml.NewDecoder(bytes.NewReader(errorsFile))
 	d.KnownFields(true)
 	if err := d.Decode(&t.groups); err != nil {
-		panic(err) // the file is part of the program
+		panic(err) // The file is part of the program.
 	}
 	for _, g := range t.groups {
 		for _, e := range g.Codes {

@@ -15,7 +15,7 @@ const (
 	queryWordsMax    = 8
 	queryBytesMax    = 200
 	excerptBytesMax  = 160
-	excerptLeadBytes = 40 // in front of the word
+	excerptLeadBytes = 40 // An excerpt has this much text before the word.
 )
 
 // section is a part of a page that a hit leads to: a heading with the text below it.
@@ -92,7 +92,7 @@ func (at section) score(words []string) int {
 		}
 	}
 	if at.id == "" {
-		score += 5 // a page before its parts
+		score += 5 // A page comes before its parts.
 	}
 	return score
 }

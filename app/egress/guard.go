@@ -24,12 +24,12 @@ var (
 	}
 	denied6 = []string{
 		"::/96",                          // These are unspecified, loopback and IPv4-compatible addresses.
-		"::ffff:0:0/96",                  // IPv4-mapped
-		"64:ff9b::/96", "64:ff9b:1::/48", // NAT64
+		"::ffff:0:0/96",                  // These are IPv4-mapped.
+		"64:ff9b::/96", "64:ff9b:1::/48", // These are for NAT64.
 		"100::/64",                   // This network only discards.
 		"2001::/23",                  // These are protocol assignments, with Teredo.
 		"2001:db8::/32", "3fff::/20", // These are for documentation.
-		"2002::/16",                          // 6to4
+		"2002::/16",                          // This is for 6to4.
 		"5f00::/16",                          // This is for segment routing.
 		"fc00::/7", "fe80::/10", "fec0::/10", // These are unique local, link-local and site-local.
 		"ff00::/8", // This is multicast.

@@ -20,7 +20,6 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of the store of answers.
 const (
 	keyBytesMax    = 255
 	keptFor        = 24 * time.Hour

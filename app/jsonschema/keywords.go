@@ -1,6 +1,6 @@
 package jsonschema
 
-// The keywords that extend JSON Schema. Their names start with x-, which JSON Schema and OpenAPI leave to applications.
+// These keywords extend JSON Schema. Their names start with x-, which JSON Schema and OpenAPI leave to applications.
 const (
 	// KeywordUnsupported marks a member that the model does not support. Its value is the name of the parameter, UnsupportedStyle or
 	// UnsupportedState.
@@ -17,7 +17,7 @@ const (
 	KeywordStyle = "x-style"
 )
 
-// The values of KeywordUnsupported that are not the name of a parameter.
+// These values of KeywordUnsupported are not the name of a parameter.
 const (
 	// UnsupportedStyle means that no provider of the model can carry the member from this style.
 	UnsupportedStyle = "style"
@@ -25,7 +25,7 @@ const (
 	UnsupportedState = "state"
 )
 
-// The values of KeywordHint.
+// These are the values of KeywordHint.
 const (
 	// HintDrop leaves out a value that the model does not support.
 	HintDrop = "drop"

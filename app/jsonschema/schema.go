@@ -128,7 +128,7 @@ type object struct {
 	required []int
 	// others is the schema of members that are not in index; nil allows all values.
 	others *Schema
-	// nameLengthMax bounds the characters of the names of such members; -1 is no bound.
+	// nameLengthMax bounds the characters of the names of such members; -1 means no bound.
 	nameLengthMax int
 	conditions    []condition
 	spellings     []spellingPair
@@ -151,9 +151,9 @@ type variants struct {
 	// values are the values of key in the order of the schema.
 	values  []string
 	byValue map[string]*typeRule
-	// absent is the rule for objects without key; nil when key is required.
+	// absent is the rule for objects without key. It is nil when key is required.
 	absent *typeRule
-	// other is the rule for values of key that are not in byValue; nil when they are not allowed.
+	// other is the rule for values of key that are not in byValue. It is nil when they are not allowed.
 	other *typeRule
 }
 

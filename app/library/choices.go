@@ -166,7 +166,7 @@ func (index *presetIndex) choice(entry modellist.Model) (Choice, bool) {
 	return c, true
 }
 
-// What is assumed of a model about which nothing is known.
+// An unknown model is assumed to have these limits.
 const (
 	contextTokensUnknown   = 32_768
 	maxOutputTokensUnknown = 4_096

@@ -18,7 +18,8 @@ const (
 	modalityText    = "text"
 )
 
-// The limits of one account at a model of the library. A minute must have room for calls of coding tools, which send long contexts often.
+// These are the limits of one account at a model of the library. A minute must have room for calls of coding tools, which send long
+// contexts often.
 const (
 	requestsPerMinute    = 300
 	tokensPerMinuteMin   = 1_000_000

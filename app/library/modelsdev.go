@@ -65,7 +65,7 @@ type devTier struct {
 	} `json:"tier"`
 }
 
-// The meters for which text models have prices in the files.
+// These are the meters of text models and the words of the files, and the units of their prices.
 const (
 	meterInput         = "input_tokens"
 	meterOutput        = "output_tokens"

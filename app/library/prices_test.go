@@ -9,7 +9,7 @@ import (
 	"umg/app/library"
 )
 
-// rates are the prices of a model at a preset.
+// cost is what a model costs at a preset.
 func cost(t *testing.T, presetID, id string) *catalog.FileCost {
 	t.Helper()
 	c := find(t, library.Embedded().Choices(presetID, nil), id)

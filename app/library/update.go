@@ -13,7 +13,7 @@ import (
 	"umg/app/catalog"
 )
 
-// The names of the sources that an update replaces.
+// An update replaces the sources with these names.
 const (
 	sourceModels = "models.dev"
 	sourcePrices = "genai-prices"
@@ -123,7 +123,7 @@ type Change struct {
 	Old, New string
 }
 
-// The words of Change.What for models and offers that are in one library only.
+// Change.What has these words for models and offers that are in one library only.
 const (
 	ChangeAdded   = "added"
 	ChangeRemoved = "removed"

@@ -14,7 +14,7 @@ import (
 	"umg/app/postgres/pgtest"
 )
 
-// What a catalog of the whole library may take.
+// A catalog of the whole library may take this much.
 const (
 	wholeApplyMax   = 2 * time.Second
 	wholeInForceMax = time.Second

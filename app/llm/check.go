@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Codes of errors about a conversation.
+// These are codes of errors about a conversation.
 const (
 	codeInvalid     = "invalid_request_error"
 	codeUnsupported = "unsupported_parameter"

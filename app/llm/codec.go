@@ -56,7 +56,7 @@ type StreamEncoder interface {
 	Fail(dst []byte, e *app.Error, requestID string, spent *Charge) []byte
 }
 
-// Errors of decoders.
+// These are errors of decoders.
 var (
 	// ErrBroken means that an answer is cut, empty or not an answer of its style.
 	ErrBroken = errors.New("llm: the answer is broken")

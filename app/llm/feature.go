@@ -5,7 +5,7 @@ import "strings"
 // Feature is something that a request may ask for and that some styles cannot express.
 type Feature uint8
 
-// The features. Those before featureDroppable may be dropped without changing what the answer means; the others may not.
+// Features before featureDroppable may be dropped without changing what the answer means. The others may not.
 const (
 	FeatureTopK Feature = iota
 	FeatureSeed

@@ -5,7 +5,7 @@ package llm
 // Style is one of the text protocols.
 type Style string
 
-// The four styles.
+// These are the styles that clients and providers speak.
 const (
 	Chat      Style = "chat"
 	Messages  Style = "messages"
@@ -13,7 +13,7 @@ const (
 	Native    Style = "native"
 )
 
-// The styles that only providers speak. A call is always translated to them.
+// Only providers speak these styles. A call is always translated to them.
 const (
 	// Converse is the API of Amazon Bedrock that is common to its models.
 	Converse Style = "converse"

@@ -77,7 +77,7 @@ type Sampling struct {
 // Role is the role of a turn.
 type Role uint8
 
-// The roles. Results of tools are parts of a turn of the user.
+// These are the roles. Results of tools are parts of a turn of the user.
 const (
 	User Role = iota
 	Assistant
@@ -96,7 +96,7 @@ type Turn struct {
 // PartKind is the kind of a part of a turn or of an answer.
 type PartKind uint8
 
-// The kinds of parts.
+// These are the kinds of parts.
 const (
 	Text PartKind = iota + 1
 	Image
@@ -201,7 +201,7 @@ type Tool struct {
 // Choosing says whether the model must call a tool.
 type Choosing uint8
 
-// The values of Choosing.
+// These are the values of Choosing.
 const (
 	ChooseUnset Choosing = iota
 	ChooseAuto
@@ -219,7 +219,7 @@ type ToolChoice struct {
 // FormatKind is the kind of text that an answer must be.
 type FormatKind uint8
 
-// The formats.
+// These are the formats.
 const (
 	FormatUnset FormatKind = iota
 	FormatText

@@ -50,7 +50,7 @@ type Charge struct {
 // EventKind is the kind of an event of a stream.
 type EventKind uint8
 
-// The events in their order: one start, then for each part its start, its deltas and its end, then one finish. Parts never overlap.
+// An answer has one start, then for each part its start, its deltas and its end, then one finish. Parts never overlap.
 const (
 	EventStart EventKind = iota + 1
 	EventPart

@@ -5,7 +5,7 @@ import "strings"
 // Stop is the reason why an answer ended.
 type Stop string
 
-// The reasons. Each codec has a table from these to the words of its style; stopWords has the way back.
+// Each codec has a table from these reasons to the words of its style. The table stopWords has the way back.
 const (
 	StopEnd         Stop = "stop"
 	StopSequence    Stop = "stop_sequence"

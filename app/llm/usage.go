@@ -35,7 +35,7 @@ type Usage struct {
 // Doubts are the faults of a provider's report of usage.
 type Doubts uint8
 
-// The faults.
+// These are the faults of a report.
 const (
 	// InputUnknown means that the input counts are missing or invalid. They are zero in the usage.
 	InputUnknown Doubts = 1 << iota

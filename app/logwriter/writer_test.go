@@ -108,7 +108,7 @@ func TestABlockedOutputHoldsNoCallerAndTheLossIsCounted(t *testing.T) {
 	out := output{gate: make(chan struct{})}
 	w := logwriter.New(&out, time.Now)
 	line := append(bytes.Repeat([]byte("x"), 1<<10-1), '\n')
-	const added = 3 << 10 // 3 MiB, of which at most two buffers of 1 MiB are kept
+	const added = 3 << 10 // Of these 3 MiB, at most two buffers of 1 MiB are kept.
 	for range added {
 		w.Add(line, false)
 	}

@@ -9,23 +9,23 @@ import (
 
 // These limits bound the report about the queue.
 const (
-	backlogCountMax   = 100_000 // limit for each kind; larger counts are shown as this one
-	backlogShownMax   = 10      // mails that the report lists
+	backlogCountMax   = 100_000 // More mails are counted as this many.
+	backlogShownMax   = 10      // The report lists this many mails.
 	backlogSpan       = time.Hour
 	backlogFailedSpan = 24 * time.Hour
-	backlogLate       = 10 * time.Minute // waiting time of a mail after which the report says so
+	backlogLate       = 10 * time.Minute // The report lists mails that wait for longer.
 )
 
 // Backlog is the state of the mail queue. Operators read it, and it contains no addresses.
 type Backlog struct {
-	Delivers bool       // a mail server is configured; without one mails are only stored
-	Due      int64      `db:"due"`      // mails that could be sent now
-	Sending  int64      `db:"sending"`  // mails of which an attempt is running
-	Retrying int64      `db:"retrying"` // mails that failed and wait for their next attempt
-	Oldest   *time.Time `db:"oldest"`   // when the oldest waiting mail was written
-	Sent     int64      `db:"-"`        // mails of the last hour
-	Failed   int64      `db:"-"`        // mails given up in the last 24 hours
-	Trouble  []Stalled  `db:"-"`        // the ten oldest mails that have waited too long
+	Delivers bool       // Delivers means that a mail server is configured. Without one, mails are only stored.
+	Due      int64      `db:"due"`      // Due counts mails that could be sent now.
+	Sending  int64      `db:"sending"`  // Sending counts mails with a running attempt.
+	Retrying int64      `db:"retrying"` // Retrying counts mails that failed and wait for their next attempt.
+	Oldest   *time.Time `db:"oldest"`   // Oldest is when the oldest waiting mail was written.
+	Sent     int64      `db:"-"`        // Sent counts mails of the last hour.
+	Failed   int64      `db:"-"`        // Failed counts mails given up in the last 24 hours.
+	Trouble  []Stalled  `db:"-"`        // Trouble has the ten oldest mails that have waited too long.
 }
 
 // Stalled is a mail that could not be sent for a while.

@@ -20,34 +20,33 @@ import (
 	"umg/app/seal"
 )
 
-// The limits of a message.
 const (
 	addressBytesMax = 254
 	subjectRunesMax = 200
 	kindBytesMax    = 40
 	textBytesMax    = 64 << 10
 	htmlBytesMax    = 256 << 10
-	outboxMax       = 200 // mails on the page
+	outboxMax       = 200 // The page shows this many mails.
 )
 
 // Message is the content of a mail. HTML is optional; where it is shown it replaces the text.
 type Message struct {
-	To      string // an address, without a name
+	To      string // To is an address, without a name.
 	Subject string
 	Text    string
 	HTML    string
-	Kind    string // kind of mail, such as verify_email
+	Kind    string // Kind is for example verify_email.
 }
 
 // State is what became of a mail.
 type State string
 
-// The states of a mail.
+// These are the states of a mail.
 const (
-	Queued State = "queued" // waiting for an attempt
-	Sent   State = "sent"   // accepted by a mail server
-	Failed State = "failed" // rejected permanently, or failed for a day
-	Kept   State = "kept"   // no mail server is configured: the mail is shown only in the outbox
+	Queued State = "queued" // The mail waits for an attempt.
+	Sent   State = "sent"   // A mail server has accepted the mail.
+	Failed State = "failed" // A mail server rejected the mail permanently, or attempts failed for a day.
+	Kept   State = "kept"   // Without a mail server, the mail is shown only in the outbox.
 )
 
 // Mail is a message and what became of it.
@@ -56,9 +55,9 @@ type Mail struct {
 	Kind      string     `db:"kind"`
 	To        string     `db:"recipient"`
 	Subject   string     `db:"subject"`
-	Text      string     `db:"body_text"` // empty once the mail was sent or given up: it may hold a sign-in link
+	Text      string     `db:"body_text"` // Text may hold a sign-in link, so it is empty once the mail was sent or given up.
 	HTML      string     `db:"body_html"`
-	Sealed    []byte     `db:"body_sealed"` // encrypted text and HTML in the database, which Service decrypts; nil in what it returns
+	Sealed    []byte     `db:"body_sealed"` // Sealed is the encrypted text and HTML in the database. Service decrypts it and returns nil here.
 	State     State      `db:"state"`
 	Attempts  int        `db:"attempts"`
 	DueAt     *time.Time `db:"due_at"`
@@ -69,9 +68,9 @@ type Mail struct {
 
 // Options of the service. All but SMTP are required; From is not without SMTP.
 type Options struct {
-	Key  [seal.KeyBytes]byte // the server's secret key, which encrypts the bodies of mails in the database
-	SMTP *SMTP               // nil stores every mail without sending it
-	From string              // "Name <address>", or an address
+	Key  [seal.KeyBytes]byte // Key is the server's secret, which encrypts the bodies of mails in the database.
+	SMTP *SMTP               // Without SMTP, mails are stored and not sent.
+	From string              // From is "Name <address>", or an address.
 	Now  app.Clock
 	IDs  app.IDs
 	Log  *slog.Logger

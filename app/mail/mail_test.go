@@ -243,7 +243,7 @@ func TestAMailWhoseSenderDiedGoesOutAgainUnderTheSameID(t *testing.T) {
 	p := open(t, nil, false)
 	b := setup(t, p)
 	queued := b.queue(message())
-	list, err := claim(t.Context(), b.db, 1, b.now(), b.now().Add(claimFor)) // the sender crashes after the server has accepted the mail
+	list, err := claim(t.Context(), b.db, 1, b.now(), b.now().Add(claimFor)) // The sender crashes after the server has accepted the mail.
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v %v", list, err)
 	}

@@ -10,8 +10,8 @@ import (
 // quoteRunesMax bounds the length of a text by another user in a mail.
 const quoteRunesMax = 60
 
-// The signs that make mail programs turn words into links, with the forms that other scripts have of them, and what is shown
-// instead. A dot or colon before a blank or at the end makes no link.
+// These signs, also in the forms of other scripts, make mail programs turn words into links. A dot or colon before a blank or at
+// the end makes no link.
 const (
 	dots   = ".．。｡․"
 	colons = ":：﹕"
@@ -33,7 +33,7 @@ func Quote(text string) string {
 			b.WriteString("[:]")
 		case strings.ContainsRune(ats, r):
 			b.WriteString("[at]")
-		case strings.ContainsRune("“”„‟\"", r): // a text must not end its own quotation
+		case strings.ContainsRune("“”„‟\"", r): // A text must not end its own quotation.
 			b.WriteByte('\'')
 		default:
 			b.WriteRune(r)

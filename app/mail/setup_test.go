@@ -27,11 +27,11 @@ import (
 // postbox is a small mail server on a real socket. Its answers to commands can be replaced.
 type postbox struct {
 	listener net.Listener
-	config   *tls.Config // enables STARTTLS
-	login    string      // required "user password"
+	config   *tls.Config // Config enables STARTTLS.
+	login    string      // Login is the required "user password".
 
 	mu      sync.Mutex
-	answers map[string][]string // the next answers to a command; an empty answer closes the connection
+	answers map[string][]string // Answers are the next ones to a command; an empty answer closes the connection.
 	got     []letter
 	all     sync.WaitGroup
 }

@@ -18,16 +18,16 @@ import (
 // Security is how the way to the mail server is protected.
 type Security string
 
-// The ways to protect it.
+// These are the ways to protect the connection.
 const (
-	StartTLS Security = "starttls" // plain at first; must upgrade to TLS before login and mail
-	TLS      Security = "tls"      // TLS from the first byte
-	NoTLS    Security = "none"     // no TLS, for a server on loopback or on a private network
+	StartTLS Security = "starttls" // The connection must upgrade to TLS before login and mail.
+	TLS      Security = "tls"      // The connection has TLS from the first byte.
+	NoTLS    Security = "none"     // NoTLS is for a server on loopback or on a private network.
 )
 
 const (
-	halfMax  = 10 * time.Second // timeout of each half of an attempt: connecting and login, and the transfer
-	wordsMax = 500              // stored bytes of an error
+	halfMax  = 10 * time.Second // An attempt has this timeout twice: for connecting and login, and for the transfer.
+	wordsMax = 500              // This many bytes of an error are stored.
 )
 
 // SMTP is the mail server.
@@ -35,9 +35,9 @@ type SMTP struct {
 	Host     string
 	Port     int
 	Security Security
-	Username string // empty: the server needs no login
+	Username string // An empty Username means that the server needs no login.
 	Password string
-	TLS      *tls.Config // nil trusts the certificate authorities of the system
+	TLS      *tls.Config // A nil TLS trusts the certificate authorities of the system.
 }
 
 // ParseSMTP reads smtp://user:password@host:587 (STARTTLS; none with ?security=none) or smtps://user:password@host:465.
@@ -132,7 +132,7 @@ func (w *smtpConn) client() (*gomail.Client, error) {
 	case NoTLS:
 		policy = gomail.NoTLS
 	case TLS:
-		policy = gomail.TLSOpportunistic // the connection is already encrypted
+		policy = gomail.TLSOpportunistic // The connection is already encrypted.
 	}
 	options := []gomail.Option{
 		gomail.WithPort(w.Port), gomail.WithTimeout(halfMax), gomail.WithTLSPolicy(policy), gomail.WithTLSConfig(w.config()),

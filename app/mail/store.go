@@ -40,8 +40,8 @@ func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) ([
 // sendResult is what follows from an attempt.
 type sendResult struct {
 	state State
-	dueAt *time.Time // time of the next attempt
-	words string     // reason of the failure
+	dueAt *time.Time // DueAt is the time of the next attempt; nil for none.
+	words string     // Words say why the attempt failed.
 }
 
 // finish stores the result of an attempt, unless another replica has taken the mail over. A mail that ends loses its body.

@@ -10,7 +10,7 @@ import (
 type Template struct {
 	Title      string
 	Paragraphs []string
-	Action     Action // a button after the paragraphs, unless it is empty
+	Action     Action // Action is a button after the paragraphs, unless it is empty.
 	Footer     string
 }
 

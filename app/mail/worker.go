@@ -11,10 +11,10 @@ import (
 	"umg/app/workqueue"
 )
 
-// How mails are tried and how long they are kept.
+// These are the pace and the limits of attempts, and how long mails are kept.
 const (
 	pollEvery     = time.Second
-	atOnceMax     = 8 // parallel attempts of this replica
+	atOnceMax     = 8 // A replica makes this many attempts at once.
 	claimFor      = 5 * time.Minute
 	backOffMin    = time.Minute
 	backOffMax    = 6 * time.Hour
@@ -23,7 +23,7 @@ const (
 	sweepEvery    = 10 * time.Minute
 	sweepBatchMax = 500
 	sweepRounds   = 100
-	recordMax     = 20 * time.Second // timeout for storing the result of an attempt
+	recordMax     = 20 * time.Second // Storing the result of an attempt has this timeout.
 	recordPause   = 100 * time.Millisecond
 )
 

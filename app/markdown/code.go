@@ -33,7 +33,7 @@ type painter struct {
 	out   strings.Builder
 	class string
 	run   strings.Builder
-	deep  bool // inside of a tag
+	deep  bool // Deep means inside of a tag.
 }
 
 func (p *painter) put(class, text string) {

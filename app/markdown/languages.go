@@ -5,18 +5,18 @@ import "strings"
 // language is what the colouring needs to know of one. It colours; it does not parse.
 type language struct {
 	label         string
-	keywords      string // between spaces, with one at either end
+	keywords      string // Keywords have a space before and after each.
 	comments      []string
-	opens, closes string // the marks around a comment of several lines
+	opens, closes string // These marks begin and end a comment of several lines.
 	quotes        string
-	longs         []string // marks around strings of several lines
-	flags         bool     // -words are names, as in a shell
-	dashes        bool     // words may have hyphens
-	keyed         bool     // a name before a colon is a member
-	assigns       bool     // a name before an equals sign is one
-	folds         bool     // keywords are the same in capitals
-	tags          bool     // markup
-	lines         bool     // a difference
+	longs         []string // Longs are marks around strings of several lines.
+	flags         bool     // Flags means that -words are names, as in a shell.
+	dashes        bool     // Dashes means that words may have hyphens.
+	keyed         bool     // Keyed means that a name before a colon is a member.
+	assigns       bool     // Assigns means that a name before an equals sign is a member.
+	folds         bool     // Folds means that keywords may be in capitals.
+	tags          bool     // Tags means that the text is markup.
+	lines         bool     // Lines means that the text is a diff.
 }
 
 const (

@@ -30,12 +30,12 @@ type Heading struct {
 	Level int
 }
 
-// The bounds. What goes beyond them is shown as it was written.
+// What is beyond these bounds is shown as it was written.
 const (
-	formattedBytesMax = 256 << 10 // bytes of a text that are read as Markdown
-	plainBytesMax     = 1 << 20   // bytes after those that are shown without format; the rest is left out, with a sentence
-	nestingMax        = 64        // limit for nested elements
-	markersMax        = 24        // limit for the quotes and lists that one line opens
+	formattedBytesMax = 256 << 10 // A text is read as Markdown up to this size.
+	plainBytesMax     = 1 << 20   // This much of the rest is shown without format. A sentence says that more is left out.
+	nestingMax        = 64        // This limits nested elements.
+	markersMax        = 24        // This limits the quotes and lists that one line opens.
 	indentColumnsMax  = 512
 )
 
@@ -113,8 +113,8 @@ func Manual(markdown string) (HTML, []Heading) {
 func (h HTML) Fill(values map[string]string) HTML {
 	pairs := make([]string, 0, 4*len(values))
 	for name, value := range values {
-		pairs = append(pairs, "{{"+name+"}}", html.EscapeString(value))       // in texts
-		pairs = append(pairs, "%7B%7B"+name+"%7D%7D", url.QueryEscape(value)) // in addresses
+		pairs = append(pairs, "{{"+name+"}}", html.EscapeString(value))       // In texts, the braces are not escaped.
+		pairs = append(pairs, "%7B%7B"+name+"%7D%7D", url.QueryEscape(value)) // In addresses, the braces are escaped.
 	}
 	return HTML(strings.NewReplacer(pairs...).Replace(string(h)))
 }
@@ -134,7 +134,7 @@ func format(m goldmark.Markdown, markdown string) string {
 func rendered(m goldmark.Markdown, source []byte, doc ast.Node) string {
 	var out bytes.Buffer
 	if err := m.Renderer().Render(&out, source, doc); err != nil {
-		return plain(string(source)) // a buffer takes everything, so only a fault of the renderer comes here
+		return plain(string(source)) // A buffer never fails, so this is a fault of the renderer.
 	}
 	return out.String()
 }

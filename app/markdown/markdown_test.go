@@ -178,7 +178,7 @@ func deepList() string {
 // TestHostileTextsTakeBoundedTime is about texts that make others take minutes, or the memory of the machine.
 func TestHostileTextsTakeBoundedTime(t *testing.T) {
 	t.Parallel()
-	const bound = 5 * time.Second // ten times what the slowest takes alone
+	const bound = 5 * time.Second // The slowest text takes a tenth of this alone.
 	for _, source := range hostile(24 << 10) {
 		parse(t, source)
 	}

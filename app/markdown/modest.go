@@ -2,8 +2,8 @@ package markdown
 
 import "strings"
 
-// The bounds of what a text may ask for: the searches for the ends of links take as long as links times the size of their
-// paragraph, and a row of a table is filled up to the number of its columns.
+// These bounds limit the work for a text. Searches for the ends of links take as long as links times the size of their paragraph,
+// and a row of a table is filled up to the number of its columns.
 const (
 	searchedBytesMax = 32 << 20
 	tableCellsMax    = 50_000

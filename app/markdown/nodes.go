@@ -17,13 +17,13 @@ import (
 
 const (
 	addressBytesMax = 2000
-	levelShift      = 2 // headings of users' texts are this many levels below those of the page
+	levelShift      = 2 // Headings of users' texts are this many levels below those of the page.
 	levelMax        = 6
 )
 
 // nodes draws what we draw differently from the library.
 type nodes struct {
-	ours bool // documentation of our own: headings have ids, links lead to pages here
+	ours bool // Ours is for our documentation: its headings have ids, and its links lead to pages here.
 }
 
 // RegisterFuncs tells the library which nodes are drawn here.

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	boxesMax       = 2000 // boxes read in one file, each by its head only
+	boxesMax       = 2000 // This many boxes are read in one file, each by its head only.
 	boxHeadBytes   = 8
 	durationMax    = 24 * time.Hour
-	headerBytesMax = 32 // bytes read of a box that holds a duration
+	headerBytesMax = 32 // At most this much is read of a box that holds a duration.
 	largeSizeBytes = 8
 )
 
@@ -37,7 +37,7 @@ type box struct {
 // parser iterates over the boxes of an untrusted file.
 type parser struct {
 	from  io.ReaderAt
-	boxes int // seen so far
+	boxes int // Boxes counts those read so far.
 }
 
 // Duration returns the duration of an MP4 by its movie header or, for a fragmented file, by the header of its fragments.
@@ -107,9 +107,9 @@ func (p *parser) box(at, limit int64) (box, error) {
 	}
 	b := box{name: string(head[4:]), start: at + boxHeadBytes}
 	switch size := int64(binary.BigEndian.Uint32(head)); size {
-	case 0: // to the end
+	case 0: // The box extends to the end.
 		b.end = limit
-	case 1: // a large one says its size after its name
+	case 1: // A large box has its size after its name.
 		large := make([]byte, largeSizeBytes)
 		if err := p.read(large, b.start, limit); err != nil {
 			return box{}, err

@@ -88,7 +88,7 @@ var (
 	}
 	soundBrands   = []string{"M4A ", "M4B ", "M4P "}
 	pictureBrands = []string{"heic", "heix", "heim", "heis", "hevc", "mif1", "msf1", "avif", "avis"}
-	oldFilmBoxes  = []string{"moov", "mdat", "wide", "free", "skip", "pnot"} // first boxes of QuickTime files that have no brand
+	oldFilmBoxes  = []string{"moov", "mdat", "wide", "free", "skip", "pnot"} // QuickTime files without a brand begin with these.
 )
 
 // sniffISO recognizes MP4, QuickTime and M4A, which share the ISO container.
@@ -108,7 +108,7 @@ func sniffISO(head []byte) (FileType, bool) {
 	for at := 16; at+4 <= min(int(size), len(head), 256); at += 4 {
 		brands = append(brands, string(head[at:at+4]))
 	}
-	for _, brand := range brands { // the first brand is the main one, the others are compatible brands
+	for _, brand := range brands { // The first brand is the main one; the others are compatible brands.
 		switch {
 		case brand == "qt  ":
 			return quickTime, true
@@ -156,7 +156,7 @@ func sniffFrames(head []byte) (FileType, bool) {
 		return FileType{}, false
 	}
 	switch {
-	case head[1]&0xf6 == 0xf0 && head[2]>>2&0xf < 13: // AAC in ADTS frames: layer 0, and one of 13 sampling rates
+	case head[1]&0xf6 == 0xf0 && head[2]>>2&0xf < 13: // This is AAC in ADTS frames: layer 0, and one of 13 sampling rates.
 		return FileType{Kind: KindAudio, MediaType: "audio/aac", Name: "an AAC sound"}, true
 	case head[1]&0xe6 == 0xe2 && head[1]&0x18 != 0x08 && head[2]&0xf0 != 0xf0 && head[2]&0xf0 != 0 && head[2]&0x0c != 0x0c:
 		return FileType{Kind: KindAudio, MediaType: "audio/mpeg", Name: "an MP3 sound"}, true

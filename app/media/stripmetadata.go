@@ -10,11 +10,11 @@ import (
 
 const (
 	pngMagic       = "\x89PNG\r\n\x1a\n"
-	pngChunkBytes  = 12 // length, name and check sum around the data
+	pngChunkBytes  = 12 // The length, name and check sum are around the data.
 	riffHeadBytes  = 12
 	riffChunkBytes = 8
 	xmpKeyword     = "XML:com.adobe.xmp"
-	scansMax       = 100 // scans of one JPEG; a decoder reads all pixels once for each
+	scansMax       = 100 // A decoder reads all pixels once for each scan of a JPEG.
 )
 
 // stripPNG copies the chunks of a PNG except its metadata. The last chunk of the picture must end the file.
@@ -52,12 +52,12 @@ func stripPNG(data []byte, _ image.Config) ([]byte, error) {
 
 // These are the markers of JPEG that stripJPEG distinguishes.
 const (
-	jpegStuffed = 0x00 // an FF byte of the picture data
-	jpegFirst   = 0xd0 // restart and start markers have no length
+	jpegStuffed = 0x00 // After FF, this byte means an FF byte of the picture data.
+	jpegFirst   = 0xd0 // Restart and start markers have no length.
 	jpegBegin   = 0xd8
 	jpegEnd     = 0xd9
 	jpegScan    = 0xda
-	jpegExif    = 0xe1 // the marker of Exif and XMP
+	jpegExif    = 0xe1 // Exif and XMP have this marker.
 	jpegIPTC    = 0xed
 	jpegTemp    = 0x01
 )
@@ -72,7 +72,7 @@ func stripJPEG(data []byte, _ image.Config) ([]byte, error) {
 		}
 		mark := data[at+1]
 		switch {
-		case mark == 0xff: // a filler
+		case mark == 0xff: // This byte is a filler.
 			at++
 			continue
 		case mark == jpegEnd:

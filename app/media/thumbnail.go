@@ -32,12 +32,12 @@ const (
 	frames             = columns * rows
 
 	videoTimeMin    = time.Millisecond
-	videoPixelsMax  = 4096 * 2304 // limit for one frame of the video
-	allocBytesMax   = 512 << 20   // limit for one allocation of the program
+	videoPixelsMax  = 4096 * 2304 // This limits one frame of the video.
+	allocBytesMax   = 512 << 20   // This limits one allocation of the program.
 	outputBytesMax  = 4 << 20
 	programsMax     = 2
 	programTimeMax  = 20 * time.Second
-	programCloseMax = 2 * time.Second // for its pipes, after it was ended
+	programCloseMax = 2 * time.Second // The pipes of an ended program are closed after this time.
 )
 
 var (
@@ -51,14 +51,14 @@ var (
 
 // Picture is one picture in memory.
 type Picture struct {
-	Type string // media type
+	Type string // Type is a media type.
 	Data []byte
 }
 
 // Thumbnailer makes pictures of videos. It is safe for concurrent use and runs a bounded number of programs at once.
 type Thumbnailer struct {
-	program string        // empty: there is none
-	places  chan struct{} // a slot for each program that may run
+	program string        // Program is empty without ffmpeg.
+	places  chan struct{} // Places has a slot for each program that may run.
 	timeMax time.Duration
 }
 
@@ -85,7 +85,7 @@ func (m *Thumbnailer) Thumbnail(ctx context.Context, file string) (Picture, erro
 		return Picture{}, err
 	}
 	p, err := m.make(ctx, image.Pt(thumbnailWidthMax, thumbnailHeightMax), long/10, file, fit(thumbnailWidthMax, thumbnailHeightMax))
-	if errors.Is(err, errNothing) { // its last frame comes before that time
+	if errors.Is(err, errNothing) { // The last frame comes before that time.
 		p, err = m.make(ctx, image.Pt(thumbnailWidthMax, thumbnailHeightMax), 0, file, fit(thumbnailWidthMax, thumbnailHeightMax))
 	}
 	return p, err
@@ -97,7 +97,7 @@ func (m *Thumbnailer) Spritesheet(ctx context.Context, file string) (Picture, er
 	if err != nil {
 		return Picture{}, err
 	}
-	// The frame that is shown in the middle of each tenth: half a tenth earlier, and then one for each tenth.
+	// The picture has the frame in the middle of each tenth: the filter shifts the video by half a tenth and takes a frame for each.
 	micros := long.Microseconds()
 	filter := fmt.Sprintf("setpts=PTS-STARTPTS-%d/1000000/TB,fps=fps=%d/%d:start_time=0:round=up,%s,tile=%dx%d",
 		micros/(2*frames), int64(frames*time.Second/time.Microsecond), micros, fit(tileWidthMax, tileHeightMax), columns, rows)
@@ -168,8 +168,8 @@ func (m *Thumbnailer) make(ctx context.Context, most image.Point, at time.Durati
 }
 
 const (
-	complaintBytesMax = 500 // bytes of the program's message that an error repeats
-	nicePriority      = 5   // answers to callers come first, but a busy machine must not starve it past its time
+	complaintBytesMax = 500 // An error repeats this much of the program's message.
+	nicePriority      = 5   // Answers to callers come first, but a busy machine must not starve the program past its time.
 )
 
 var errTooMuch = errors.New("the program wrote too much")

@@ -166,7 +166,7 @@ func TestSoundFragmentsAndALateHeaderAreNoMatter(t *testing.T) {
 			t.Parallel()
 			m, file := New(program(t)), video(t, "testsrc=s=320x180:r=24:d=2", more...)
 			_, err := m.Thumbnail(t.Context(), file)
-			if name == "fragments" { // written as a stream, it says no length; then there is no picture, and no harm
+			if name == "fragments" { // A file written as a stream has no duration, so it has no picture.
 				if !errors.Is(err, ErrFormat) {
 					t.Errorf("fragments: %v", err)
 				}
@@ -205,7 +205,7 @@ func TestTheProgramIsFoundOnThePath(t *testing.T) {
 	}
 }
 
-// playlist is no video, and would have the program fetch an address.
+// TestAFileThatIsNoVideoIsNotFollowed uses playlists, which would make the program fetch an address.
 func TestAFileThatIsNoVideoIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -260,7 +260,7 @@ func TestAHeaderThatLiesEndsInAnErrorOrAPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := bytes.Index(b, []byte("mvhd"))
-	copy(b[at+4+16:], u32(3_600_000)) // an hour
+	copy(b[at+4+16:], u32(3_600_000)) // The header says an hour.
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestAnEndedContextEndsTheProgram(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	var all sync.WaitGroup
-	for range 4 { // two that run and two that wait for a place
+	for range 4 { // Two programs run, and two wait for a place.
 		all.Go(func() {
 			if _, err := m.Thumbnail(ctx, file); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrVideo) {
 				t.Errorf("%v", err)

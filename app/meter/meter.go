@@ -10,7 +10,7 @@ import (
 // the next number.
 type Meter uint8
 
-// The meters. Meters of tokens are disjoint: each token is counted by exactly one of them.
+// Meters of tokens are disjoint: each token is counted by exactly one of them.
 const (
 	InputTokens Meter = iota
 	CacheReadTokens
@@ -54,7 +54,7 @@ type Counts [Count]int64
 // Unit is what a meter counts.
 type Unit string
 
-// The units. Stored quantities are in the smallest unit: milliseconds and thousandths of a megapixel.
+// Stored quantities are in the smallest unit: milliseconds and thousandths of a megapixel.
 const (
 	UnitToken     Unit = "token"
 	UnitEach      Unit = "each"
@@ -74,7 +74,7 @@ func (u Unit) Scale() int64 {
 // Side says which part of a call a meter belongs to.
 type Side string
 
-// The sides. Meters of SideInput add up to the prompt, which decides about prompt-size tiers.
+// Meters of SideInput add up to the prompt, which decides about prompt-size tiers.
 const (
 	SideInput  Side = "input"
 	SideOutput Side = "output"

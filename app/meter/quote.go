@@ -25,7 +25,7 @@ func (m Meter) Nouns() (one, many string) {
 	return "token", "tokens"
 }
 
-// The quantities for which price lists quote prices.
+// Price lists quote prices for these quantities.
 const (
 	thousand = 1_000
 	million  = 1_000_000

@@ -21,7 +21,7 @@ type Terms struct {
 	Size, Quality string
 }
 
-// terms lists the members of Terms with their names in records.
+// members lists the members of Terms with their names in records.
 func (t *Terms) members() [5]struct {
 	name  string
 	value *string

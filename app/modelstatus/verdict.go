@@ -14,7 +14,7 @@ import (
 // State is the state of a model for callers.
 type State string
 
-// The states, in the order in which the first that applies decides.
+// The first of these states that applies is the state of the model.
 const (
 	Coming    State = "coming"      // It is announced and cannot be called yet.
 	Ended     State = "ended"       // It was shut down.
@@ -28,7 +28,7 @@ const (
 // CallsMin is how many calls it takes to judge a model.
 const CallsMin = 20
 
-// The shares of failed calls, in thousandths, from which a model is degraded and failing.
+// From these shares of failed calls on, in thousandths, a model is degraded or failing.
 const (
 	DegradedFrom = 10
 	FailingFrom  = 100

@@ -15,9 +15,9 @@ import (
 
 const (
 	eventsCheckedEvery = time.Minute
-	expiresWithin      = 7 * 24 * time.Hour  // time before a key expires at which a mail is sent
-	eventsMailedFor    = 24 * time.Hour      // age up to which an event is mailed
-	mailMarksKept      = 60 * 24 * time.Hour // age of marks that no event needs any more
+	expiresWithin      = 7 * 24 * time.Hour  // A mail is sent this long before a key expires.
+	eventsMailedFor    = 24 * time.Hour      // An older event is not mailed.
+	mailMarksKept      = 60 * 24 * time.Hour // No event needs an older mark.
 	dayWithTime        = "2 January 2006, 15:04 UTC"
 	dayAlone           = "2 January 2006"
 	mailedFooter       = "Settings, Notifications says which mails you get."
@@ -26,8 +26,8 @@ const (
 // dueMail is an event of an account that no mail was sent about.
 type dueMail struct {
 	AccountID string    `db:"account_id"`
-	Subject   string    `db:"subject"` // identifies the event among those of the account
-	ID        string    `db:"id"`      // the object
+	Subject   string    `db:"subject"` // Subject identifies the event among those of the account.
+	ID        string    `db:"id"`      // ID is the id of the object.
 	Name      string    `db:"name"`
 	Detail    string    `db:"detail"`
 	At        time.Time `db:"at"`
@@ -38,7 +38,7 @@ type mailedEvent struct {
 	event Event
 	// Due selects the events between two times, $1 and $2, that have no mark yet, $3 at most.
 	due    string
-	from   time.Duration // the first time, as seen from now
+	from   time.Duration // From and to are the two times, relative to now.
 	to     time.Duration
 	letter func(dueMail) mail.Template
 	path   func(dueMail) string

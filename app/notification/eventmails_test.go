@@ -70,7 +70,7 @@ func TestEventsOfKeysVideosAndModelsAreMailedOnce(t *testing.T) {
 	var got []string
 	for _, l := range list {
 		if l.Kind == string(notification.Model) {
-			continue // the models of the catalog decide
+			continue // These depend on the models of the catalog.
 		}
 		got = append(got, l.Kind+" "+l.To)
 		if !strings.Contains(l.Text, "https://gateway.example/console/") {
@@ -121,7 +121,7 @@ func TestTheEndOfAModelIsMailedToThoseWhoCalledIt(t *testing.T) {
 		}
 	}
 	list, err := letters.Outbox(t.Context(), 50)
-	if err != nil || len(list) != 4 { // an owner and a developer of two accounts
+	if err != nil || len(list) != 4 { // Two accounts have an owner and a developer each.
 		t.Fatalf("%d mails, %v", len(list), err)
 	}
 	for _, l := range list {

@@ -35,7 +35,7 @@ func Events() []Event {
 }
 
 const (
-	readIDsMax = 200 // ids of notifications that a reader has read
+	readIDsMax = 200 // A reader marks at most this many ids at once.
 	idBytesMax = 120
 )
 

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	priceLeadTime = 14 * 24 * time.Hour // lead time of a notification before a price changes
-	usedWithin    = 30 * 24 * time.Hour // accounts that called the model within this time are notified
+	priceLeadTime = 14 * 24 * time.Hour // Accounts are notified at most this long before a price changes.
+	usedWithin    = 30 * 24 * time.Hour // Accounts that called the model within this time are notified.
 
 	pricesCheckedEvery = 10 * time.Minute
-	batchMax           = 100 // accounts in one transaction
-	batchesMax         = 50  // batches for one model in one call of Notify
+	batchMax           = 100 // This limits the accounts in one transaction.
+	batchesMax         = 50  // One call of Notify has at most this many batches for each model.
 	pathOfModel        = "/console/models/"
 )
 

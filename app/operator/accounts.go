@@ -12,12 +12,12 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of what is read.
+// These are limits of what is read.
 const (
-	PageMax      = 50                  // accounts per page
-	SpentOver    = 30 * 24 * time.Hour // the period over which an account's spend is shown
-	spentTimeMax = time.Second         // timeout for adding it up; a page works without it
-	queryMax     = 200                 // characters of a search text
+	PageMax      = 50                  // A page has at most this many accounts.
+	SpentOver    = 30 * 24 * time.Hour // An account's spend is shown over this period.
+	spentTimeMax = time.Second         // Adding up the spend has this timeout; a page works without it.
+	queryMax     = 200                 // A search text has at most this many characters.
 	peopleShown  = 100
 	entriesShown = 20
 	historyShown = 10
@@ -26,27 +26,27 @@ const (
 // State narrows accounts to those in it.
 type State string
 
-// The states that accounts can be narrowed to.
+// A list can be narrowed to these states.
 const (
 	All    State = ""
 	Frozen State = "frozen"
 	Owing  State = "owing"
-	Unpaid State = "unpaid" // the account has had only trial credit
+	Unpaid State = "unpaid" // Unpaid accounts are open and have had only trial credit.
 )
 
 // Sort is the order of accounts.
 type Sort string
 
-// The orders of accounts.
+// These are the orders of accounts.
 const (
 	Newest  Sort = ""
-	Balance Sort = "balance" // highest balance first
+	Balance Sort = "balance" // The highest balance comes first.
 )
 
 // Query says which accounts are listed. After is the last account of the page before, and Below its balance in the order of
 // balances.
 type Query struct {
-	Text  string // part of a member's e-mail address or of the account's name, or the whole id
+	Text  string // Text is a part of a member's e-mail address or of the account's name, or the whole id.
 	State State
 	Sort  Sort
 	After string
@@ -59,11 +59,11 @@ type Account struct {
 	Name         string     `db:"name"`
 	CreatedAt    time.Time  `db:"created_at"`
 	LimitFactor  int        `db:"limit_factor"`
-	Owner        string     `db:"owner"` // e-mail address of the first owner, empty without one
+	Owner        string     `db:"owner"` // Owner is the e-mail address of the first owner, empty without one.
 	People       int        `db:"people"`
 	Balance      app.Amount `db:"posted_nanos"`
 	Owed         app.Amount `db:"owed_nanos"`
-	PaidAt       *time.Time `db:"paid_at"` // since when it has had other credit than the trial's
+	PaidAt       *time.Time `db:"paid_at"` // PaidAt is when it first had other credit than the trial's.
 	FrozenAt     *time.Time `db:"frozen_at"`
 	FrozenReason string     `db:"frozen_reason"`
 	// Indebted accounts are frozen only because of their debt.
@@ -84,7 +84,7 @@ type Page struct {
 func (d *Service) Accounts(ctx context.Context, q Query) (Page, error) {
 	q.Text = strings.ToLower(strings.TrimSpace(q.Text))
 	if utf8.RuneCountInString(q.Text) > queryMax || !app.Storable(q.Text) || !app.Storable(q.After) {
-		return Page{}, nil // the search text matches no name
+		return Page{}, nil // No account matches, so the database is not queried.
 	}
 	list, err := selectAccounts(ctx, d.db, q, PageMax+1)
 	if err != nil {
@@ -116,16 +116,16 @@ type AccountStatus struct {
 	Frozen   bool `db:"frozen"`
 	Indebted bool `db:"indebted"`
 	Closed   bool `db:"closed"`
-	Own      bool `db:"own"` // the reader is a member of the account
+	Own      bool `db:"own"` // Own means that the reader is a member of the account.
 }
 
 // AccountDetail is all that operators see of one account.
 type AccountDetail struct {
 	Account
 
-	FrozenBy string      // the operator who froze it, or empty
-	Spent    *app.Amount // recent spend; nil when adding it up took too long
-	Own      bool        // the reader is a member of the account
+	FrozenBy string      // FrozenBy is the operator who froze it, or empty.
+	Spent    *app.Amount // Spent is recent; it is nil when adding it up took too long.
+	Own      bool        // Own means that the reader is a member of the account.
 }
 
 // Account reads one account for an operator with that user id.
@@ -170,7 +170,7 @@ type Person struct {
 	SecondStep bool       `db:"second_step"`
 	Operator   bool       `db:"operator"`
 	JoinedAt   time.Time  `db:"joined_at"`
-	SignedInAt *time.Time `db:"signed_in_at"` // start of the latest stored session
+	SignedInAt *time.Time `db:"signed_in_at"` // SignedInAt is the start of the latest stored session.
 }
 
 // People are the members of an account, owners first, at most 100.

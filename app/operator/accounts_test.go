@@ -42,7 +42,7 @@ func TestAccountsAreFoundByWhatPeopleKnowOfThem(t *testing.T) {
 		{operator.Query{}, []string{"Gone", "Lantern", "Quarry", "Harbour 100%"}},
 		{operator.Query{Sort: operator.Balance}, []string{"Quarry", "Harbour 100%", "Gone", "Lantern"}},
 		{operator.Query{Text: " HARBOUR"}, []string{"Harbour 100%"}},
-		{operator.Query{Text: "Lee_X@"}, []string{"Lantern", "Quarry"}}, // any member matches, not only the owner
+		{operator.Query{Text: "Lee_X@"}, []string{"Lantern", "Quarry"}}, // Any member matches, not only the owner.
 		{operator.Query{Text: second}, []string{"Quarry"}},
 		{operator.Query{Text: second[:20]}, []string{}},
 		{operator.Query{Text: "%"}, []string{"Harbour 100%"}},

@@ -14,7 +14,7 @@ import (
 const (
 	callersSpan    = time.Hour
 	callersShown   = 10
-	callersTimeMax = time.Second // timeout for adding the traffic of accounts up; a page works without it
+	callersTimeMax = time.Second // Adding up the traffic has this timeout; a page works without it.
 )
 
 // Caller is the traffic of one account in the last hour.

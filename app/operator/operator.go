@@ -21,7 +21,7 @@ import (
 
 // These limits hold for adjustments.
 const (
-	AmountMax      = 100_000_000 * app.Dollar // limit for one adjustment
+	AmountMax      = 100_000_000 * app.Dollar // This limits one adjustment.
 	reasonRunesMax = 500
 	onceBytesMax   = 100
 )
@@ -29,10 +29,10 @@ const (
 // Kind is what can be done to an account.
 type Kind string
 
-// The kinds of adjustments.
+// These are the kinds of adjustments.
 const (
-	Add      Kind = "add"  // adds credit, which does not expire
-	Take     Kind = "take" // takes credit back, at most what is free
+	Add      Kind = "add"  // Added credit does not expire.
+	Take     Kind = "take" // Only free credit can be taken back.
 	Freeze   Kind = "freeze"
 	Unfreeze Kind = "unfreeze"
 )
@@ -41,12 +41,12 @@ const (
 type Adjustment struct {
 	Kind      Kind
 	AccountID string
-	Amount    app.Amount // amount of credit, positive
-	Reason    string     // shown to the account's members; required for all but Unfreeze
-	Operator  string     // the operator's name in the ledger
-	UserID    string     // user id of the operator; empty for a command
+	Amount    app.Amount // Amount is the credit, above zero.
+	Reason    string     // Reason is shown to the account's members. All but Unfreeze require it.
+	Operator  string     // Operator is the operator's name in the ledger.
+	UserID    string     // UserID is that of the operator; empty for a command.
 	From      app.Origin
-	Once      string // from Service.Once; an adjustment sent twice with it is made once
+	Once      string // Once is from Service.Once; an adjustment sent twice with it is made once.
 }
 
 // actions are how the audit log calls what was done.
@@ -133,7 +133,7 @@ func (d *Service) doIn(ctx context.Context, tx *sqlx.Tx, adjustment Adjustment) 
 	if err != nil {
 		return false, err
 	}
-	frozen := was.Frozen && !was.Indebted // an account frozen for a debt can also be frozen by an operator
+	frozen := was.Frozen && !was.Indebted // An operator can also freeze an account that is frozen for a debt.
 	if adjustment.Kind == Freeze && frozen || adjustment.Kind == Unfreeze && !was.Frozen {
 		return false, nil
 	}

@@ -31,7 +31,7 @@ type office struct {
 func open(t *testing.T) *office {
 	t.Helper()
 	made := time.Now()
-	later := func() time.Time { // accounts are listed by ids, which begin with their millisecond
+	later := func() time.Time { // Accounts are listed by ids, which begin with their millisecond.
 		made = made.Add(time.Millisecond)
 		return made
 	}
@@ -145,7 +145,7 @@ func TestTakingMoreThanIsFreeChangesNothing(t *testing.T) {
 		t.Errorf("the audit log has an entry about an adjustment that was not made: %v", told)
 	}
 	take.Amount = 10 * app.Dollar
-	o.does(take, true) // the failed attempt did not use up the form
+	o.does(take, true) // The failed attempt did not use up the form.
 	o.balance(id, 0)
 }
 
@@ -162,7 +162,7 @@ func TestAnAccountIsFrozenUntilAnOperatorUnfreezesIt(t *testing.T) {
 	}
 	o.does(operator.Adjustment{Kind: operator.Unfreeze, AccountID: id, Once: o.Once()}, true)
 	o.does(operator.Adjustment{Kind: operator.Unfreeze, AccountID: id, Once: o.Once()}, false)
-	o.does(freeze, false) // an old page, sent again
+	o.does(freeze, false) // An old page is sent again.
 	if one, err = o.Account(t.Context(), id, ""); err != nil || one.FrozenAt != nil || one.Own {
 		t.Errorf("%+v, %v", one, err)
 	}
@@ -172,7 +172,7 @@ func TestAnAccountIsFrozenUntilAnOperatorUnfreezesIt(t *testing.T) {
 	}
 }
 
-// What only a debt froze goes on when it is paid, unless an operator freezes it as well.
+// TestADebtorCanBeFrozenForGood freezes a debtor also as an operator, so a payment does not unfreeze the account.
 func TestADebtorCanBeFrozenForGood(t *testing.T) {
 	t.Parallel()
 	o := open(t)

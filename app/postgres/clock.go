@@ -24,7 +24,7 @@ type Clock struct {
 	db     *sqlx.DB
 	local  app.Clock
 	log    *slog.Logger
-	offset atomic.Int64 // The database's time minus the local time, in nanoseconds.
+	offset atomic.Int64 // Offset is the database's time minus the local time, in nanoseconds.
 }
 
 // NewClock measures the time of the database against a local clock. Run repeats the measurement.

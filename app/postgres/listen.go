@@ -10,7 +10,7 @@ import (
 	"github.com/lib/pq"
 )
 
-// Limits of a listener. It reconnects quickly, because the caches of keys and of the catalog are stale until then.
+// These limits apply to a listener. It reconnects quickly, because the caches of keys and of the catalog are stale until then.
 const (
 	notificationsMax = 1024
 	listenPingEvery  = 5 * time.Second

@@ -122,7 +122,7 @@ func TestAMigrationThatWaitsForALockDoesNotBlockOthers(t *testing.T) {
 	for _, try := range []string{"try=1 ", "try=2 ", "try=3 "} {
 		log.await(t, try)
 		var n int
-		if err := db.Get(&n, "select count(*) from things"); err != nil || n != 1000 { // the pool gives up after 2 s
+		if err := db.Get(&n, "select count(*) from things"); err != nil || n != 1000 { // The pool gives up after 2 s.
 			t.Fatalf("a reader beside a migration that waits: %d, %v", n, err)
 		}
 	}
@@ -190,7 +190,8 @@ func TestAnInterruptedBuildOfAnIndexBeginsAgain(t *testing.T) {
 	t.Parallel()
 	db := openLocal(t, shared(t).DSN())
 	firstFile(t, db)
-	release := holding(t, db, "set transaction isolation level repeatable read; select 1") // the last step of a build waits for it
+	// The last step of a build waits for this transaction.
+	release := holding(t, db, "set transaction isolation level repeatable read; select 1")
 	done := begin(t, db, someFiles(newIndex), MigrateOptions{LockWaitMax: 50 * time.Millisecond})
 	mustExec(t, db, "insert into things values (-1, 'beside the build')")
 	if _, err := db.Exec("select pg_terminate_backend($1)", awaitBuild(t, db)); err != nil {
@@ -231,7 +232,7 @@ var (
 	remark   = regexp.MustCompile(`(?m)--.*$`)
 )
 
-// indexFault says what is wrong with how a file builds indices; empty when nothing is.
+// indexFault returns what is wrong with how a file builds indices, or an empty text.
 func indexFault(text string) string {
 	bare := remark.ReplaceAllString(text, "")
 	var made []string

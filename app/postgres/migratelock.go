@@ -98,7 +98,7 @@ func (l *sessionLock) prepare(ctx context.Context, c *sql.Conn) error {
 	return l.dropInvalid(ctx, c, indices)
 }
 
-// next is the version of the first file that was not applied; zero when all were.
+// next returns the version of the first file that was not applied, or zero when all were.
 func (l *sessionLock) next(ctx context.Context, c *sql.Conn) (int64, error) {
 	var exists bool
 	err := c.QueryRowContext(ctx, "select to_regclass('goose_db_version') is not null").Scan(&exists)

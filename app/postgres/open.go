@@ -17,7 +17,7 @@ import (
 	"github.com/lib/pq"
 )
 
-// Limits of a pool. A statement that takes longer than statementMax fails, because a quick 503 serves callers better than a
+// These limits apply to a pool. A statement that takes longer than statementMax fails, because a quick 503 serves callers better than a
 // long queue.
 const (
 	connectionsMax = 24
@@ -28,7 +28,7 @@ const (
 	statementMax   = 2 * time.Second
 )
 
-// Options of a pool. Zero values take the defaults that serve requests.
+// Options configure a pool. Zero values take the defaults that serve requests.
 type Options struct {
 	Name         string        // Name is the application_name that pg_stat_activity shows.
 	Connections  int           // At most this many connections are open.

@@ -247,7 +247,7 @@ func (h heard) handler() Handler {
 	}
 }
 
-// next returns lines until it has seen want.
+// await reads messages until it has seen want.
 func (h heard) await(t *testing.T, want ...string) {
 	t.Helper()
 	timeout := time.After(20 * time.Second)

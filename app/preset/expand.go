@@ -158,7 +158,7 @@ type Settings struct {
 	Headers map[string]string
 	// Wires has an entry for each style of the preset.
 	Wires map[llm.Style]*Wire
-	// Lists are where the provider lists its models; none when it has no list.
+	// Lists are where the provider lists its models. They are empty when it has no list.
 	Lists []List
 	// NeedsCredential means that calls without a credential make no sense.
 	NeedsCredential bool
@@ -260,7 +260,7 @@ type Wire struct {
 	Base string
 	// Path and StreamPath have {model} when the model is in the path. CountPath is empty when the provider does not count tokens.
 	Path, StreamPath, CountPath string
-	// Service replaces the service in signatures; empty for that of the provider.
+	// Service replaces the service in signatures. It is empty for that of the provider.
 	Service string
 	// Headers are sent in addition to those of the provider.
 	Headers         map[string]string

@@ -40,7 +40,7 @@ type Preset struct {
 	Usage string `yaml:"usage"`
 	// AfterCancel is what the provider does with a cancelled call, in the words of the catalog.
 	AfterCancel string `yaml:"after_cancel"`
-	// Styles are the styles that the provider speaks; any when there are none.
+	// Styles are the styles that the provider speaks. An empty map means any style.
 	Styles map[llm.Style]*Style `yaml:"styles"`
 	Models *ModelList           `yaml:"models"`
 	// Tiers has, for paths in an answer, the provider's words for tiers of service and those of price conditions.
@@ -58,7 +58,7 @@ type Field struct {
 	// Secret values are parts of the credential and never stand in a catalog.
 	Secret   bool `yaml:"secret"`
 	Required bool `yaml:"required"`
-	// Form is what the value looks like; one of forms.
+	// Form is what the value looks like, one of forms.
 	Form    string `yaml:"form"`
 	Example string `yaml:"example"`
 	// Options are the only values. The first one is the default.
@@ -107,11 +107,11 @@ type Style struct {
 	Service string            `yaml:"service"`
 	Headers map[string]string `yaml:"headers"`
 	Body    Body              `yaml:"body"`
-	// Count is how tokens are counted; nil when the provider does not count them.
+	// Count is how tokens are counted. It is nil when the provider does not count them.
 	Count *Count `yaml:"count"`
-	// Framing is how streams are framed; one of framings. The default is sse.
+	// Framing is how streams are framed, one of framings. The default is sse.
 	Framing string `yaml:"framing"`
-	// Model is the form of the model in the path; one of modelForms.
+	// Model is the form of the model in the path, one of modelForms.
 	Model string `yaml:"model"`
 }
 
@@ -127,7 +127,7 @@ type Body struct {
 	Drop []string `yaml:"drop"`
 	// Add has the texts of members that are added, or that replace those of the request.
 	Add map[string]string `yaml:"add"`
-	// Betas is the member that lists the trial features of the header anthropic-beta; empty when the header is sent.
+	// Betas is the member that lists the trial features of the header anthropic-beta. It is empty when the header is sent.
 	Betas string `yaml:"betas"`
 }
 
@@ -153,7 +153,7 @@ type ModelList struct {
 	// ID is the member of a model with its id, which begins with IDPrefix.
 	ID       string `yaml:"id"`
 	IDPrefix string `yaml:"id_prefix"`
-	// Context is the member with the number of tokens of the context; empty when the list does not say it.
+	// Context is the member with the number of tokens of the context. It is empty when the list does not say it.
 	Context string `yaml:"context"`
 	// Headers are templates of headers that requests for the list need, in addition to those of the preset.
 	Headers map[string]string `yaml:"headers"`

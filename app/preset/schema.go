@@ -11,7 +11,7 @@ import (
 	"umg/app/llm"
 )
 
-// The words of a preset. Framings are those of package framing.
+// These are the words of a preset. Framings are those of package framing.
 const (
 	framingSSE = "sse"
 

@@ -11,14 +11,14 @@ import (
 	"umg/app"
 )
 
-// Limits of what a prompt consists of.
+// These limits apply to a prompt.
 const (
-	contentBytesMax = FileBytesMax - 4096 // bytes as JSON, images included; the file around it needs the rest
+	contentBytesMax = FileBytesMax - 4096 // The bytes of JSON include images. The rest of the file needs 4,096 bytes.
 	turnsMax        = 500
-	callsMax        = 128 // tool calls of one turn
+	callsMax        = 128 // One turn has at most this many tool calls.
 	toolsMax        = 128
 	paramsMax       = 100
-	wordBytesMax    = 300 // bytes of names and of other short texts
+	wordBytesMax    = 300 // Names and other short texts have at most this many bytes.
 	paramBytesMax   = 10_000
 )
 
@@ -29,18 +29,18 @@ type Content struct {
 	Stream     bool              `json:"stream,omitempty"`
 	System     string            `json:"system,omitempty"`
 	Turns      []Turn            `json:"turns,omitempty"`
-	Prompt     string            `json:"prompt,omitempty"` // the message that is not sent yet
-	Image      string            `json:"image,omitempty"`  // image of that message: a data: or https: URL
-	Tools      json.RawMessage   `json:"tools,omitempty"`  // an array of objects
+	Prompt     string            `json:"prompt,omitempty"` // Prompt is the message that is not sent yet.
+	Image      string            `json:"image,omitempty"`  // Image is the image of that message: a data: or https: URL.
+	Tools      json.RawMessage   `json:"tools,omitempty"`  // Tools is an array of objects.
 	ToolChoice string            `json:"tool_choice,omitempty"`
 	Format     string            `json:"format,omitempty"`
 	SchemaName string            `json:"schema_name,omitempty"`
 	Schema     json.RawMessage   `json:"schema,omitempty"`
 	Params     map[string]string `json:"params,omitempty"`
-	Variables  map[string]string `json:"variables,omitempty"` // default values of the placeholders
+	Variables  map[string]string `json:"variables,omitempty"` // Variables are the default values of the placeholders.
 }
 
-// The roles of turns.
+// These are the roles of turns.
 const (
 	User      = "user"
 	Assistant = "assistant"
@@ -52,8 +52,8 @@ type Turn struct {
 	Role  string `json:"role"`
 	Text  string `json:"text,omitempty"`
 	Image string `json:"image,omitempty"`
-	Calls []Call `json:"calls,omitempty"` // tool calls of an assistant's turn
-	Call  string `json:"call,omitempty"`  // the id of the call that a tool's turn answers
+	Calls []Call `json:"calls,omitempty"` // Only turns of the assistant have calls.
+	Call  string `json:"call,omitempty"`  // Call is the id of the call that a tool's turn answers.
 }
 
 // Call is a call of a tool.

@@ -52,7 +52,7 @@ func anyContent(r *rand.Rand) prompt.Content {
 func TestWhatIsExportedIsImportedAsItWas(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
-		r := rand.New(rand.NewPCG(seed, 1)) // a fixed seed makes failures reproducible
+		r := rand.New(rand.NewPCG(seed, 1)) // A fixed seed makes failures reproducible.
 		want := anyContent(r)
 		name := oneOf(r, "", "Release notes <b>", "名前 \"quoted\"")
 		file, err := prompt.Export(name, want)
@@ -120,7 +120,7 @@ func TestVariablesComeFromAllTexts(t *testing.T) {
 func TestADiffTellsBothVersionsLineByLine(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 2)) // a fixed seed makes failures reproducible
+		r := rand.New(rand.NewPCG(seed, 2)) // A fixed seed makes failures reproducible.
 		lines := func() string {
 			var b strings.Builder
 			for range r.IntN(12) {

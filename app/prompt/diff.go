@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	cellsMax = 4_000_000 // size of the table of a comparison; longer texts count as wholly different
-	sumShown = 4         // bytes of a hash that distinguishes two images of one size
+	cellsMax = 4_000_000 // The table of a comparison has at most this many cells. Longer texts count as wholly different.
+	sumShown = 4         // This many bytes of a hash distinguish two images of one size.
 )
 
 // Section is a part of a prompt as text: its settings, its system prompt, its conversation.
@@ -96,7 +96,7 @@ func Indented(raw json.RawMessage) string {
 // LineKind says where a line stands.
 type LineKind uint8
 
-// The kinds of lines.
+// These are the kinds of lines.
 const (
 	Same LineKind = iota
 	Removed

@@ -14,7 +14,7 @@ import (
 	"umg/app"
 )
 
-// How a prompt is written into a file.
+// These constants describe the file of a prompt.
 const (
 	fileObject  = "prompt"
 	fileVersion = 1
@@ -41,7 +41,7 @@ func Export(name string, c Content) ([]byte, error) {
 	if err != nil || b.Len() <= FileBytesMax {
 		return b.Bytes(), err
 	}
-	var tight bytes.Buffer // the indents made the file too large, so it is written without them
+	var tight bytes.Buffer // The indents made the file too large, so it is written without them.
 	if err := json.Compact(&tight, b.Bytes()); err != nil {
 		return nil, err
 	}
@@ -113,9 +113,9 @@ func (r *reader) content(c *Content) members {
 type reader struct {
 	data  []byte
 	dec   *json.Decoder
-	lines map[string]int // number of each field's line
+	lines map[string]int // Lines has the number of each field's line.
 
-	counted, newlines int // offset up to which line breaks are counted, and their number
+	counted, newlines int // Newlines is the number of line breaks before the offset counted.
 }
 
 // member reads the value of one field; members are those that an object may have.

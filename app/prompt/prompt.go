@@ -18,13 +18,13 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of what an account keeps.
+// These limits apply to the prompts of an account.
 const (
 	promptsMax    = 500
-	versionsMax   = 200 // versions of one prompt
+	versionsMax   = 200 // One prompt has at most this many versions.
 	keptBytesMax  = 200 << 20
 	nameRunesMax  = 80
-	wordsRunesMax = 200 // characters of a search text
+	wordsRunesMax = 200 // A search text has at most this many characters.
 	pageMax       = 100
 )
 
@@ -33,7 +33,7 @@ type Options struct {
 	Audit  *audit.Log
 	Now    app.Clock
 	IDs    app.IDs
-	Random io.Reader // source of the secrets of links
+	Random io.Reader // Random is the source of the secrets of links.
 
 	// LockActor refuses who makes a link when their session has ended since the request began, and keeps it from ending before the
 	// transaction does; nil refuses no one.
@@ -61,10 +61,10 @@ func (s *Service) now() time.Time { return s.o.Now().UTC() }
 type Prompt struct {
 	ID        string
 	Name      string
-	Latest    int // number of the newest version
+	Latest    int // Latest is the number of the newest version.
 	Model     string
 	Variables []string
-	Author    string // author of the newest version, by name or e-mail address; empty when the user is gone
+	Author    string // Author is the name or e-mail address of the newest version's author, or empty if the user is gone.
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -75,9 +75,9 @@ type Version struct {
 	Bytes     int64
 	Model     string
 	Author    string
-	Restored  int // number of the version that this version restores; zero for none
+	Restored  int // Restored is the number of the version that this version restores; zero means none.
 	CreatedAt time.Time
-	Content   Content // set only for a version that was requested by its number
+	Content   Content // Content is set only in a version that was requested by its number.
 }
 
 func (r promptRow) prompt() Prompt {
@@ -233,14 +233,14 @@ func (s *Service) add(
 // Page is a part of the list of prompts.
 type Page struct {
 	Prompts []Prompt
-	Total   int // prompts that match
+	Total   int // Total counts all prompts that match.
 }
 
 // List returns prompts whose name or model has the words in it, the ones changed last first; no words are all prompts.
 func (s *Service) List(ctx context.Context, p app.Principal, words string, limit, offset int) (Page, error) {
 	words = strings.TrimSpace(words)
 	if utf8.RuneCountInString(words) > wordsRunesMax || !app.Storable(words) {
-		return Page{}, nil // the search text matches no name
+		return Page{}, nil // The search text matches no name.
 	}
 	total, err := postgres.Get[int](ctx, s.db, `
 		select count(*) from prompts p join prompt_versions v on v.prompt_id = p.id and v.number = p.latest

@@ -273,7 +273,7 @@ func TestALinkShowsOneVersionUntilItEnds(t *testing.T) {
 			t.Error("the audit log has the token")
 		}
 	}
-	slices.Sort(actions) // all entries have the same time
+	slices.Sort(actions) // All entries have the same time.
 	if got := strings.Join(actions, " "); got != "prompt.created prompt.share_revoked prompt.shared" {
 		t.Error(got)
 	}

@@ -17,24 +17,24 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of links.
+// These limits apply to links.
 const (
-	sharesMax       = 20 // active links of one prompt
+	sharesMax       = 20 // One prompt has at most this many active links.
 	shareDaysMax    = 365
-	tokenBytes      = 24 // bytes of a link's secret, too many to guess
-	tokenChars      = 32 // characters of the same secret in base64
+	tokenBytes      = 24 // A secret of 24 random bytes is too long to guess.
+	tokenChars      = 32 // The secret has this many characters in base64.
 	viewedEvery     = time.Minute
-	shareRemembered = 30 * 24 * time.Hour // retention time of a link after its end
+	shareRemembered = 30 * 24 * time.Hour // A link is remembered this long after its end.
 )
 
 // Share is a link that shows one version of a prompt to every holder of the link.
 type Share struct {
 	ID        string
-	Number    int // number of the version
+	Number    int // Number is the number of the version.
 	Author    string
 	CreatedAt time.Time
 	ExpiresAt time.Time
-	ViewedAt  *time.Time // nil until the first view; precise to the minute
+	ViewedAt  *time.Time // ViewedAt is nil until the first view, and precise to the minute.
 }
 
 // Shared is the content of a link: nothing of the account, and no person's name.
@@ -65,7 +65,7 @@ func (s *Service) Share(ctx context.Context, p app.Principal, id string, number 
 				return err
 			}
 		}
-		if _, err := latestOf(ctx, tx, p.AccountID, id); err != nil { // latestOf locks the prompt
+		if _, err := latestOf(ctx, tx, p.AccountID, id); err != nil { // LatestOf locks the prompt.
 			return err
 		}
 		if _, err := versionByNumber(ctx, tx, p.AccountID, id, number); err != nil {

@@ -10,10 +10,10 @@ import (
 	"umg/app"
 )
 
-// Limits of variables.
+// These limits apply to variables.
 const (
-	variablesMax   = 100     // distinct variables of a prompt
-	filledBytesMax = 4 << 20 // bytes of a text with its values
+	variablesMax   = 100     // A prompt has at most this many distinct variables.
+	filledBytesMax = 4 << 20 // A text with its values has at most this many bytes.
 	nameForm       = `[A-Za-z][A-Za-z0-9_]{0,39}`
 )
 

@@ -25,8 +25,8 @@ type sourceKey struct {
 
 // access is how a target uses its credential.
 type access struct {
-	source credential.Source // Source authorizes each request; nil when the header and the query of the target have the credential.
-	query  string            // Query is the escaped parameter with the credential; empty when it is not in the query.
+	source credential.Source // Source authorizes each request. It is nil when the header and the query of the target have the credential.
+	query  string            // Query is the escaped parameter with the credential. It is empty when it is not in the query.
 	name   string            // Name is the name of the parameter.
 	texts  []string          // Texts are the forms in which the credential is sent, when there is no source.
 }

@@ -21,10 +21,10 @@ import (
 	"umg/app/provider"
 )
 
-// raw answers each connection with a function.
-// patient reads an answer however it comes.
+// patient lets ReadAll read the whole answer.
 func patient(int) *provider.Fault { return nil }
 
+// raw answers each connection with a function.
 func raw(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -177,8 +177,8 @@ func TestACutBodyIsNoBody(t *testing.T) {
 	}
 }
 
-// A server may answer before it has read the body. The payload's buffer must not be used again while the transport
-// still reads it; the race detector and the servers' own check of the bytes would see it.
+// TestPayloadsAreNotUsedAgainTooEarly has servers answer before they have read the body. The transport still reads the payload's
+// buffer then; the race detector and the servers' check of the bytes would notice another use of it.
 func TestPayloadsAreNotUsedAgainTooEarly(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Int64

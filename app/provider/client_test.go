@@ -195,7 +195,7 @@ func TestRetryAfterIsHonouredAndCapped(t *testing.T) {
 			w.WriteHeader(429)
 		})
 		_, f := send(t, client(t, provider.Options{}), route(s.URL), false)
-		told := cmp.Or(want, 5*time.Second) // every 429 names a wait
+		told := cmp.Or(want, 5*time.Second) // The error of every 429 names a wait, 5 s by default.
 		if f.After != want || f.Err.RetryAfter != told {
 			t.Errorf("%q: %s and %s, want %s", header, f.After, f.Err.RetryAfter, want)
 		}

@@ -49,7 +49,7 @@ func TestEachAttemptUsesTheCredentialItNames(t *testing.T) {
 // proxy is an HTTP proxy that lets everything through to one address, and notes what it was asked.
 type proxy struct {
 	to     string
-	status int // the status of its refusals; zero for none
+	status int // Status is the status of the proxy's refusals; zero means none.
 	mu     sync.Mutex
 	asked  []string
 }
@@ -108,7 +108,7 @@ func TestAProviderIsReachedThroughItsProxy(t *testing.T) {
 	p := &proxy{}
 	way := httptest.NewServer(p)
 	t.Cleanup(way.Close)
-	r := route("http://provider.invalid") // nothing but the proxy can reach it
+	r := route("http://provider.invalid") // Only the proxy can reach this name.
 	r.Provider.Proxy = strings.Replace(way.URL, "http://", "http://user:pass@", 1)
 	a, f := send(t, client(t, provider.Options{}), r, false)
 	if f != nil {
@@ -133,7 +133,7 @@ func TestAProxyCarriesTLSToTheProvider(t *testing.T) {
 	p := &proxy{to: s.Listener.Addr().String()}
 	way := httptest.NewServer(p)
 	t.Cleanup(way.Close)
-	r := route("https://example.com") // what the certificate is made out to
+	r := route("https://example.com") // The certificate is valid for this name.
 	r.Provider.Proxy = way.URL
 	c := client(t, provider.Options{TLS: s.Client().Transport.(*http.Transport).TLSClientConfig})
 	a, f := send(t, c, r, false)

@@ -33,7 +33,7 @@ var countPaths = map[llm.Style]string{
 // Counts reports whether the provider of a route counts tokens.
 func Counts(r *catalog.Route) bool { return countPath(r) != "" }
 
-// countPath is the path for counting tokens; empty when the provider does not count them.
+// countPath returns the path for counting tokens, or an empty text when the provider does not count them.
 func countPath(r *catalog.Route) string {
 	if r.Wire != nil {
 		return r.Wire.CountPath

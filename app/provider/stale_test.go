@@ -127,7 +127,7 @@ func TestALargeRequestIsSentWholeOnTheFreshConnection(t *testing.T) {
 func TestAFreshConnectionIsTriedOnceAtMost(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	healthy := 1 // connections that answer their first request
+	healthy := 1 // Healthy counts the connections that will still answer a request.
 	var conns atomic.Int64
 	url := raw(t, func(c net.Conn) {
 		conns.Add(1)
@@ -218,7 +218,7 @@ func TestAnErrorBodyThatNeverEndsKeepsItsStatus(t *testing.T) {
 		url := raw(t, func(conn net.Conn) {
 			readRequest(bufio.NewReader(conn))
 			_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nRetry-After: 7\r\nContent-Length: 5000\r\n\r\n%s", c.status, c.body)
-			_, _ = conn.Read(make([]byte, 1)) // until the client closes
+			_, _ = conn.Read(make([]byte, 1)) // Read returns when the client closes.
 			close(gone)
 		})
 		began := time.Now()

@@ -36,7 +36,7 @@ type bodyChange struct {
 	drop []string
 	// added are the members that are added, each with a comma before it.
 	added []byte
-	// betas is the name of the member with the trial features; empty when there is none.
+	// betas is the name of the member with the trial features. It is empty when there is none.
 	betas string
 }
 

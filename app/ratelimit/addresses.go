@@ -14,17 +14,17 @@ import (
 // AddressClass is a kind of request of visitors, whom only their address tells apart.
 type AddressClass int
 
-// The classes of requests of visitors.
+// These are the classes of requests of visitors.
 const (
-	Pages AddressClass = iota // pages and documents that are read
-	Forms                     // forms that are sent, such as those of signing in
+	Pages AddressClass = iota // Pages are requests that read pages and documents.
+	Forms                     // Forms are sent forms, such as those to sign in.
 	addressClassesCount
 )
 
 const (
-	addressEntriesMax  = 32 << 10 // addresses that one replica remembers, at about 300 bytes each
+	addressEntriesMax  = 32 << 10 // One replica remembers at most this many addresses, at about 300 bytes each.
 	addressShardsCount = 32
-	ipv6NetworkBits    = 64 // a household or a rented server has at least so much
+	ipv6NetworkBits    = 64 // A household or a rented server has at least a /64.
 )
 
 // AddressOptions are what one address may do. Rates of zero are no limit.
@@ -32,7 +32,7 @@ type AddressOptions struct {
 	Now            app.Clock
 	PagesPerMinute int64
 	FormsPerMinute int64
-	EntriesMax     int // zero takes the default
+	EntriesMax     int // Zero means addressEntriesMax.
 }
 
 // Addresses counts the requests of visitors by the address that they come from, an IPv6 one by its network of 64 bits. Each replica
@@ -43,7 +43,7 @@ type Addresses struct {
 	rates   [addressClassesCount]int64
 	seed    maphash.Seed
 	shards  [addressShardsCount]addressShard
-	perMax  int // entries of a shard
+	perMax  int // PerMax is how many entries a shard may have.
 	refused [addressClassesCount]atomic.Int64
 }
 

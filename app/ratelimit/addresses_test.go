@@ -80,7 +80,7 @@ func TestAddressesAreForgottenWhenThereAreTooMany(t *testing.T) {
 	for part := range 4 {
 		all.Go(func() {
 			for n := range 2000 {
-				_ = a.Count("198.51.100.7", ratelimit.Forms) // is counted all the time, so it stays
+				_ = a.Count("198.51.100.7", ratelimit.Forms) // The address is counted all the time, so its entry stays.
 				_ = a.Count(fmt.Sprintf("2001:db8:%x:%x::1", part, n), ratelimit.Forms)
 			}
 		})

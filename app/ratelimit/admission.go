@@ -11,20 +11,20 @@ import (
 // Class is a kind of request whose rate is counted apart from that of calls, for each account and in this replica alone.
 type Class int
 
-// The classes of requests.
+// These are the classes of requests.
 const (
-	Reads    Class = iota // requests that change nothing
-	Changes               // requests that change what an account has, such as its keys, and are no calls
-	Checks                // requests that read a body and charge nothing, such as dry runs and counts of tokens
-	Calls                 // calls and their bodies, so that those of a minute do not come all at once
-	Refusals              // requests that were refused
+	Reads    Class = iota // Reads are requests that change nothing.
+	Changes               // Changes change what an account has, such as its keys, and are no calls.
+	Checks                // Checks read a body and charge nothing, such as dry runs and counts of tokens.
+	Calls                 // Calls are calls and their bodies. Their rate spreads the calls of a minute.
+	Refusals              // Refusals are requests that were refused.
 	classesCount
 )
 
 // Rate is how much of a class an account may do in a period, and at once. Numbers of zero are no limit.
 type Rate struct {
 	Requests, Bytes int64
-	Period          time.Duration // zero: a minute
+	Period          time.Duration // Zero means a minute.
 }
 
 // Admit lets a call in before its body is read. It counts one place and one request of the account and of the key in this

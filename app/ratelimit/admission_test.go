@@ -56,7 +56,7 @@ func TestAnAdmittedCallIsCountedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.Tokens = tokens + 1 // more than there is
+		a.Tokens = tokens + 1 // The model has fewer tokens left.
 		if err := last.Join(a); codeOf(err) != "rate_limit_exceeded" {
 			t.Errorf("more tokens than are left: %v", err)
 		}
@@ -82,7 +82,7 @@ func TestAdmittedRequestsOfAccountAndKeyAreBound(t *testing.T) {
 		t.Errorf("%v, %+v left", err, s.Requests())
 	}
 	a.Key = ratelimit.Key{}
-	for range 8 { // the refused one was not counted
+	for range 8 { // The refused call was not counted.
 		s, err := l.Admit(a)
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestARateCountsRequestsAndBytesOfOneClassAndAccount(t *testing.T) {
 	if e := app.AsError(count(60)); e == nil || e.Code != "rate_limit_exceeded" || e.RetryAfter != 12*time.Second {
 		t.Errorf("more bytes than are left: %v", e)
 	}
-	l.Correct("a", ratelimit.Checks, 40-60) // only 40 came
+	l.Correct("a", ratelimit.Checks, 40-60) // Only 40 bytes arrived.
 	if err := count(60); err != nil {
 		t.Error(err)
 	}

@@ -8,7 +8,7 @@ import (
 // Window is the state of one limit, as headers tell it. A Limit of zero means that there is none.
 type Window struct {
 	Limit, Remaining int64
-	Reset            time.Duration // until all of it is there again
+	Reset            time.Duration // Reset is the time until nothing of the limit is in use.
 }
 
 // tighter is the window of which less is left.
@@ -22,7 +22,7 @@ func tighter(one, other Window) Window {
 // bucket holds at most a period's worth and fills evenly. It can be overdrawn by one period, when a call used more
 // than it was counted with.
 type bucket struct {
-	limit  int64 // per period; zero is no limit
+	limit  int64 // Limit is per period; zero means no limit.
 	period time.Duration
 	level  float64
 	at     time.Time

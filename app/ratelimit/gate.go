@@ -9,7 +9,7 @@ import (
 const (
 	day              = 24 * time.Hour
 	shardsCount      = 64
-	sweptPerEntry    = 8 // accounts looked at whenever one is added
+	sweptPerEntry    = 8 // The limiter examines this many accounts whenever it adds one.
 	shardAccountsMax = 16 << 10
 	accountModelsMax = 1024
 	accountKeysMax   = 1024
@@ -30,11 +30,11 @@ type account struct {
 	gate
 
 	shard  *shard
-	fullAt time.Time // when all its buckets are full again, and it can be forgotten
+	fullAt time.Time // After fullAt all buckets are full again, and the account can be forgotten.
 	models map[string]*gate
 	keys   map[string]*gate
 
-	classes *[classesCount]gate // nil until a request of some class is counted
+	classes *[classesCount]gate // Classes is nil until a request of some class is counted.
 }
 
 // gates are those of a call, brought up to now.
@@ -123,7 +123,7 @@ func (s *shard) account(id string, now time.Time) *account {
 		s.accounts = make(map[string]*account)
 	}
 	crowd, looked := len(s.accounts) >= shardAccountsMax, 0
-	for other, acc := range s.accounts { // begins anywhere
+	for other, acc := range s.accounts { // The iteration begins at a random entry.
 		if acc.running == 0 && (crowd || now.After(acc.fullAt)) {
 			delete(s.accounts, other)
 		}

@@ -49,7 +49,7 @@ func TestAKeyRunsAsManyCallsAtOnceAsItMay(t *testing.T) {
 		t.Errorf("the message names neither key nor limit: %s", e.Message)
 	}
 	first.Release(0)
-	first.Release(0) // a second one gives nothing back
+	first.Release(0) // A second Release returns nothing.
 	mustTake(t, l, by(k))
 	refused(t, l, by(k), "max_concurrency_exceeded")
 }
@@ -66,12 +66,12 @@ func TestAKeysOwnConcurrencyDoesNotRaiseTheAccounts(t *testing.T) {
 	}
 }
 
-// What one limit refuses, no other limit has counted.
+// TestACallIsCountedAgainstAllLimitsOrNone checks that no other limit counts what one limit refuses.
 func TestACallIsCountedAgainstAllLimitsOrNone(t *testing.T) {
 	t.Parallel()
 	key := ratelimit.Key{ID: "key_1", RequestsPerMinute: 5, TokensPerMinute: 1000, Concurrency: 5}
 	for what, c := range map[string]struct {
-		spoil ratelimit.Request // uses up the limit that refuses
+		spoil ratelimit.Request // Spoil uses up the limit that refuses.
 		// Then is the request that the used-up limit must refuse.
 		then ratelimit.Request
 		code string
@@ -93,7 +93,7 @@ func TestACallIsCountedAgainstAllLimitsOrNone(t *testing.T) {
 		for range 10 {
 			refused(t, l, withAccount(c.then), c.code)
 		}
-		if c.then.Model != "" { // the key has counted nothing
+		if c.then.Model != "" { // The key has counted nothing.
 			s := mustTake(t, l, by(key))
 			if s.Requests().Remaining != 4 || s.Tokens().Remaining != 1000 {
 				t.Errorf("%s: the key has %+v and %+v left", what, s.Requests(), s.Tokens())
@@ -118,8 +118,8 @@ func withAccount(a ratelimit.Request) ratelimit.Request {
 func TestHeadersShowTheTighterWindow(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
-		model, key       int64 // a minute, of requests; tokens are ten times that
-		requests, tokens int64 // limits that are told
+		model, key       int64 // Model and key are requests per minute. Tokens per minute are ten times that.
+		requests, tokens int64 // Requests and tokens are the limits in the headers.
 	}{
 		"the key's":          {100, 10, 10, 100},
 		"the model's":        {10, 100, 10, 100},
@@ -139,7 +139,7 @@ func TestHeadersShowTheTighterWindow(t *testing.T) {
 	}
 }
 
-// Less is left of the larger window once others have used it.
+// TestTheTighterWindowIsTheOneOfWhichLessIsLeft uses most of the larger window, which then has less left.
 func TestTheTighterWindowIsTheOneOfWhichLessIsLeft(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()
@@ -168,14 +168,14 @@ func TestTokensOfAKeyAreCorrectedToWhatWasUsed(t *testing.T) {
 	if w := second.Tokens(); w.Limit != 1000 || w.Remaining != 300 {
 		t.Errorf("window %+v", w)
 	}
-	second.Release(2500) // overdrawn, by a minute at most
+	second.Release(2500) // A release overdraws the bucket by a minute at most.
 	c.advance(time.Minute)
 	refused(t, l, a, "rate_limit_exceeded")
 	c.advance(36 * time.Second)
 	mustTake(t, l, a)
 }
 
-// A model and a key count a call that is larger than the smaller limit each by what it holds, and each is corrected by that.
+// TestALargeCallIsCorrectedForModelAndKeyEach takes a call beyond the smaller limit. Model and key each correct what they counted.
 func TestALargeCallIsCorrectedForModelAndKeyEach(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()

@@ -66,8 +66,8 @@ type call struct {
 	tokens int64
 }
 
-// A call is counted in its account, its model and its key, or in none of them and told why; it ends once, however often it is
-// released, and is corrected by what it has used. It does not matter which replica it reaches.
+// TestCallsAreCountedInAllTheirLimitsOrInNone counts calls in their account, model and key, whichever replica they reach. A refused
+// call has the reason. A call ends once, however often it is released, and is corrected by what it has used.
 func TestCallsAreCountedInAllTheirLimitsOrInNone(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
@@ -85,7 +85,7 @@ func TestCallsAreCountedInAllTheirLimitsOrInNone(t *testing.T) {
 				if len(running) > 0 && rapid.IntRange(0, 2).Draw(t, "end") == 0 {
 					c := running[0]
 					running = running[1:]
-					used := rapid.Int64Range(0, min(c.tokens, 5)).Draw(t, "used") // an overdraft has a law of its own
+					used := rapid.Int64Range(0, min(c.tokens, 5)).Draw(t, "used") // Another test covers an overdraft.
 					for range rapid.IntRange(1, 2).Draw(t, "releases") {
 						c.slot.Release(used)
 					}
@@ -96,7 +96,7 @@ func TestCallsAreCountedInAllTheirLimitsOrInNone(t *testing.T) {
 					continue
 				}
 				ask.Tokens, ask.Key = rapid.Int64Range(0, 8).Draw(t, "tokens"), keyed
-				var want []string // a replica refuses what it can without asking, so it may find another reason first
+				var want []string // A replica refuses what it can without Redis, so it may report another reason first.
 				for _, one := range []*ledger{account, model, key} {
 					want = append(want, one.refuses(ask.Tokens)...)
 				}
@@ -195,12 +195,12 @@ func TestManyCallsOverAllReplicasNeverPassALimit(t *testing.T) {
 	})
 }
 
-// In any time at most what was saved up and what came in passes, over all replicas together.
+// TestNoMoreThanTheRateOverTimeOverAllReplicas lets no more pass than what was saved up and what refilled, over all replicas.
 func TestNoMoreThanTheRateOverTimeOverAllReplicas(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
 		rapid.Check(t, func(t *rapid.T) {
-			const perMinute = 60_000 // a thousand a second, as real time passes slowly
+			const perMinute = 60_000 // The rate is a thousand a second, because real time passes slowly.
 			a := ratelimit.Request{AccountID: w.account(), Model: "m", TokensPerMinute: perMinute, Tokens: perMinute / 20}
 			var let int64
 			var passed time.Duration
@@ -224,7 +224,7 @@ func TestNoMoreThanTheRateOverTimeOverAllReplicas(t *testing.T) {
 	})
 }
 
-// What a call used beyond its estimate keeps the account out until it has come in again, at most for two minutes.
+// TestAnOverdraftIsPaidBackByWaiting blocks an account until an overdraft has refilled, which takes at most two minutes.
 func TestAnOverdraftIsPaidBackByWaiting(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
@@ -252,7 +252,7 @@ func TestAnOverdraftIsPaidBackByWaiting(t *testing.T) {
 	})
 }
 
-// A limit that changes keeps its share, and one that is new begins full.
+// TestALimitThatChangesKeepsItsShareEverywhere also checks that a new limit begins full.
 func TestALimitThatChangesKeepsItsShareEverywhere(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {

@@ -21,7 +21,7 @@ type offlineUse struct {
 type offlineGate struct {
 	gate
 
-	keys   []string // the keys of the script
+	keys   []string // Keys are the keys of the script.
 	bounds bounds
 }
 

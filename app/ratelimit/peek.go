@@ -85,22 +85,22 @@ func (s *shared) look(a *Request, b *[gatesCount]bounds) *scriptCall {
 
 // Stats are the limiter's counters.
 type Stats struct {
-	RefusedPlaces   int64 // calls beyond what may run at once
-	RefusedRequests int64 // beyond requests per minute
-	RefusedDaily    int64 // beyond requests per day
-	RefusedTokens   int64 // beyond tokens per minute
-	RefusedReads    int64 // read requests beyond their rate
-	RefusedChanges  int64 // changes beyond their rate
-	RefusedChecks   int64 // dry runs and counts of tokens beyond their rate
-	RefusedBursts   int64 // calls or bytes of their bodies beyond what may come within some seconds
+	RefusedPlaces   int64 // RefusedPlaces counts calls beyond what may run at once.
+	RefusedRequests int64 // RefusedRequests counts calls beyond the requests per minute.
+	RefusedDaily    int64 // RefusedDaily counts calls beyond the requests per day.
+	RefusedTokens   int64 // RefusedTokens counts calls beyond the tokens per minute.
+	RefusedReads    int64 // RefusedReads counts read requests beyond their rate.
+	RefusedChanges  int64 // RefusedChanges counts requests that change something, beyond their rate.
+	RefusedChecks   int64 // RefusedChecks counts dry runs and token counts beyond their rate.
+	RefusedBursts   int64 // RefusedBursts counts calls beyond the rate of calls or of their bytes within some seconds.
 
-	Shared bool  // limits are to be shared
-	Up     bool  // Redis can be reached
-	Away   int64 // times that Redis went away
+	Shared bool  // Shared means that replicas share limits.
+	Up     bool  // Up means that Redis answers.
+	Away   int64 // Away counts how often Redis became unavailable.
 	Alone  int64 // Alone counts calls that this replica counted alone while Redis was away.
 	Late   int64 // Late counts calls whose wait for Redis timed out.
-	Lost   int64 // ends of calls that Redis was not told, whose leases ran out
-	Leases int64 // calls whose places are renewed now
+	Lost   int64 // Lost counts ends of calls that did not reach Redis, so their leases expired.
+	Leases int64 // Leases counts the calls whose places the worker renews now.
 }
 
 // Stats reads the counters.

@@ -23,19 +23,19 @@ const (
 type Request struct {
 	AccountID   string
 	Model       string
-	Concurrency int // calls of the account at once
+	Concurrency int // The account may run this many calls at once.
 
-	Account Account // the account whose calls on all models are counted together
+	Account Account // Account has limits for the calls on all models together.
 
-	ModelConcurrency  int // calls of the account at once on this model
+	ModelConcurrency  int // The account may run this many calls at once on this model.
 	RequestsPerMinute int64
 	RequestsPerDay    int64
 	TokensPerMinute   int64
-	Tokens            int64 // what the call will use, as far as one can tell
+	Tokens            int64 // Tokens is an estimate of what the call will use.
 
-	Key Key // the key that makes the call, with limits of its own in addition to those above
+	Key Key // Key makes the call and may have limits in addition to those above.
 
-	slot *Slot // the slot of a call that was admitted before its model was known; nil for others
+	slot *Slot // Slot is set if the call was admitted before its model was known; otherwise it is nil.
 }
 
 // Account is what an account may do over all models and keys. Numbers of zero are no limit.
@@ -60,7 +60,7 @@ func (k Key) limited() bool {
 // bounds are what one gate lets through. Zero is no limit.
 type bounds struct{ places, requests, daily, tokens int64 }
 
-// The gates that a call passes, in the order in which they refuse.
+// A call passes these gates, and they refuse in this order.
 const (
 	accountGate = iota
 	modelGate
@@ -90,10 +90,10 @@ func (a *Request) bounds() [gatesCount]bounds {
 	return b
 }
 
-// Options of a Limiter.
+// Options configure a Limiter.
 type Options struct {
 	Now     app.Clock
-	Account Account // the limits of an account with the usual limits, over all of its models and keys; none by default
+	Account Account // Account has the usual limits of an account over all models and keys; zero means no limit.
 }
 
 // Limiter lets calls through. It is safe for many goroutines.
@@ -103,7 +103,7 @@ type Limiter struct {
 	seed    maphash.Seed
 	shards  [shardsCount]shard
 	refused [whatsCount]atomic.Int64
-	shared  *shared // nil for a replica that is alone
+	shared  *shared // Shared is nil if the replica counts alone.
 
 	refusedOf [classesCount]atomic.Int64
 }
@@ -141,7 +141,7 @@ func (l *Limiter) Take(a Request) (*Slot, error) {
 	return s, met.explain(&a, &b)
 }
 
-// What enter is to do. A call that other replicas have a say in is checked here, counted there, and then counted here.
+// These are the steps of enter. A call that other replicas have a say in is checked here, counted there, and then counted here.
 const (
 	check = 1 << iota
 	count
@@ -192,11 +192,11 @@ type Slot struct {
 	limiter  *Limiter
 	account  *account
 	model    *gate
-	key      *gate             // nil for a key without limits of its own
-	tokens   [gatesCount]int64 // tokens that each gate has counted
+	key      *gate             // A key without limits of its own has a nil gate.
+	tokens   [gatesCount]int64 // Tokens is what each gate has counted.
 	requests Window
 	left     Window
-	lease    *lease // the lease of the places that other replicas know of; nil for a replica without Redis
+	lease    *lease // Lease has the places that other replicas know of. It is nil without Redis.
 	released bool
 }
 

@@ -110,7 +110,7 @@ func TestRequestsPerDay(t *testing.T) {
 	for range 48 {
 		mustTake(t, l, a).Release(0)
 	}
-	c.advance(20 * time.Minute) // long after the minute is over
+	c.advance(20 * time.Minute) // The limit per minute has recovered by then.
 	e := refused(t, l, a, "rate_limit_exceeded")
 	if !strings.Contains(e.Message, "48 requests per day") || e.RetryAfter != time.Minute {
 		t.Errorf("%v, retry after %s", e, e.RetryAfter)
@@ -130,12 +130,12 @@ func TestTokensAreCorrectedToWhatWasUsed(t *testing.T) {
 	a := ratelimit.Request{AccountID: "a", Model: "m", TokensPerMinute: 1000, Tokens: 600}
 	first := mustTake(t, l, a)
 	refused(t, l, a, "rate_limit_exceeded")
-	first.Release(100) // 900 are left
+	first.Release(100) // The model has 900 tokens left.
 	second := mustTake(t, l, a)
 	if w := second.Tokens(); w.Limit != 1000 || w.Remaining != 300 {
 		t.Errorf("window %+v", w)
 	}
-	second.Release(2500) // overdrawn, by a minute at most
+	second.Release(2500) // The release overdraws the bucket by a minute at most.
 	e := refused(t, l, a, "rate_limit_exceeded")
 	if e.RetryAfter != time.Minute {
 		t.Errorf("retry after %s", e.RetryAfter)
@@ -232,7 +232,7 @@ func TestNeverMoreAtOnceThanAllowed(t *testing.T) {
 	}
 }
 
-// In any minute at most two minutes' worth passes: what was saved up and what came in.
+// TestNoMoreThanTheRateOverTime lets at most two minutes' worth pass in any minute: what was saved up and what refilled.
 func TestNoMoreThanTheRateOverTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

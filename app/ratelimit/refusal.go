@@ -10,10 +10,10 @@ import (
 const (
 	waitWhenCrowded = time.Second
 	waitMin         = time.Second
-	waitMax         = time.Minute // clients sleep as long as they are told, so they are never told more
+	waitMax         = time.Minute // Clients sleep as long as Retry-After says, so it is never longer.
 )
 
-// What a gate counts. The numbers are those of the script.
+// A gate counts these. The numbers are those of the script.
 const (
 	nothing = iota
 	places

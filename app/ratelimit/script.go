@@ -68,7 +68,7 @@ func placesOf(b *bounds, running int64) Window {
 	return Window{Limit: b.places, Remaining: max(0, b.places-running)}
 }
 
-// States of a job.
+// These are the states of a job.
 const (
 	jobWaits = iota
 	jobSent

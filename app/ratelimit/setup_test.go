@@ -16,9 +16,9 @@ import (
 
 const (
 	replicasCount = 3
-	patience      = 30 * time.Second // the longest wait of a test for what follows soon
+	patience      = 30 * time.Second // A test waits at most this long for an event.
 	pollEvery     = 200 * time.Microsecond
-	redisWait     = time.Minute // the laws hold however busy the machine is
+	redisWait     = time.Minute // The wait is long, because the machine may be busy.
 	redisLease    = time.Minute
 )
 
@@ -26,7 +26,7 @@ const (
 type world struct {
 	replicas []*ratelimit.Limiter
 	pass     func(d time.Duration)
-	real     bool // time passes by itself
+	real     bool // Time passes by itself in a real world.
 	accounts atomic.Int64
 }
 

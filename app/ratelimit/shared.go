@@ -3,7 +3,7 @@ package ratelimit
 import (
 	"context"
 	"crypto/tls"
-	_ "embed" // the script stands beside the code that reads its answers
+	_ "embed" // The script is a file of its own.
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,11 +22,11 @@ const (
 	leaseStandard = 12 * time.Second
 
 	jobsMax        = 4096
-	lateInARowMax  = 3           // calls that Redis keeps waiting, until it counts as away
-	redisAnswerMax = time.Second // before a connection is given up, if calls do not wait longer
-	bufferBytes    = 64 << 10    // for reading and for writing, each connection
-	ringScale      = 9           // commands on their way on a connection, as a power of two
-	connections    = 1           // the number of connections as a power of two
+	lateInARowMax  = 3           // After this many late calls in a row, Redis counts as unavailable.
+	redisAnswerMax = time.Second // A connection that answers later than this is closed, unless calls wait longer.
+	bufferBytes    = 64 << 10    // Each connection has such a buffer for reading and one for writing.
+	ringScale      = 9           // A connection can have two to this power commands in flight.
+	connections    = 1           // The client opens two to this power connections.
 	keyPrefix      = "umg:limit:{"
 )
 
@@ -35,13 +35,13 @@ var script string
 
 // Shared is where and how replicas share their limits.
 type Shared struct {
-	Address string        // the URL of the server or of a node of a cluster, such as redis://:PASSWORD@HOST:PORT/0
-	Replica string        // a name that no other replica has, and that this one had in no earlier life
-	Wait    time.Duration // the longest wait of a call for Redis; zero means 40 ms
-	Lease   time.Duration // after which the places of a replica that died are free; 12 s when zero
+	Address string        // Address is the URL of the server or of a node of a cluster, such as redis://:PASSWORD@HOST:PORT/0.
+	Replica string        // No other replica has this name, and no earlier process of this replica had it.
+	Wait    time.Duration // A call waits for Redis at most this long; zero means 40 ms.
+	Lease   time.Duration // The places of a replica that died are free after this time; zero means 12 s.
 	Log     *slog.Logger
 
-	dial func(context.Context, string, string) (net.Conn, error) // the network's own when nil
+	dial func(context.Context, string, string) (net.Conn, error) // A nil dial uses the network.
 }
 
 // shared is this replica's side of limits that several replicas share.
@@ -49,13 +49,13 @@ type shared struct {
 	o   Shared
 	now func() time.Time
 
-	answerMax time.Duration // before a connection is given up
+	answerMax time.Duration // The client closes a connection that does not answer within answerMax.
 
 	option rueidis.ClientOption
 	lua    *luaScript
 	jobs   chan *scriptCall
 	fallen chan error
-	up     atomic.Bool // Redis answers in time
+	up     atomic.Bool // Up means that Redis answers in time.
 	late   atomic.Int64
 	counts struct{ away, alone, late, lost atomic.Int64 }
 	alone  offlineUse
@@ -69,7 +69,7 @@ type shared struct {
 // connect: a replica can start without Redis.
 func Open(o Options, s Shared) (*Limiter, error) {
 	option, err := rueidis.ParseURL(s.Address)
-	if _, malformed := errors.AsType[*url.Error](err); malformed { // the error repeats the address and its password
+	if _, malformed := errors.AsType[*url.Error](err); malformed { // The error repeats the address and its password.
 		err = errors.New("redis: the address is malformed")
 	}
 	if err != nil {
@@ -103,21 +103,21 @@ func Open(o Options, s Shared) (*Limiter, error) {
 // lease is a call and the places it holds. Its state is guarded by shared.mu.
 type lease struct {
 	name   string
-	keys   []string // the keys of the script
-	bounds []bounds // the bounds of the gates that the keys belong to
-	gates  []int    // the gates that the keys belong to
+	keys   []string // Keys are the keys of the script.
+	bounds []bounds // Bounds has the bounds of each gate in gates.
+	gates  []int    // Gates are the indexes of the gates that the keys belong to.
 	tokens int64
-	alone  bool // the call was let through while Redis could not be reached, so Redis does not know its use
+	alone  bool // Redis does not know the use of a call that was admitted while Redis was unavailable.
 
 	state int
 	used  int64
 }
 
-// States of a lease.
+// These are the states of a lease.
 const (
 	isRunning = iota
-	isOver    // the call has ended and used so many tokens
-	isRefused // the call has never run
+	isOver    // The call has ended and used some tokens.
+	isRefused // The call has never run.
 )
 
 // lease makes the lease of a call.
@@ -257,7 +257,7 @@ func (s *shared) ask(j *scriptCall, timer *time.Timer) (scriptReply, bool) {
 	case <-timer.C:
 	}
 	if !j.leave() {
-		a := <-j.answer // the answer arrived at the last moment
+		a := <-j.answer // The answer arrived at the last moment.
 		return a, a.err == nil
 	}
 	s.counts.late.Add(1)

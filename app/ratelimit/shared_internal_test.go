@@ -26,7 +26,7 @@ type trouble struct {
 	state string
 	delay time.Duration
 	conns []net.Conn
-	hold  func() // once, just before a renewal is carried to the server; nil for nothing
+	hold  func() // Hold runs once, just before a renewal reaches the server; nil does nothing.
 }
 
 // carry does what is to be done before a renewal, once.
@@ -112,7 +112,7 @@ func (n *trouble) dial(_ context.Context, _, _ string) (net.Conn, error) {
 			}
 			state, delay := n.now()
 			if state == "hanging" {
-				continue // what is lost stays lost
+				continue // A lost answer stays lost.
 			}
 			time.Sleep(delay)
 			if _, err := ours.Write(p[:k]); err != nil {
@@ -144,7 +144,7 @@ func inTrouble(t *testing.T, test func(t *testing.T, l *Limiter, n *trouble)) {
 		running.Wait()
 		n.set("dead", 0)
 		n.redis.Close()
-		time.Sleep(time.Minute) // until the client, too, has nothing more to wait for
+		time.Sleep(time.Minute) // The client has no timer left after a minute.
 	})
 }
 
@@ -158,8 +158,8 @@ func settled(t *testing.T, l *Limiter, up bool) {
 	}
 }
 
-// Whatever is the matter with Redis, no call waits for it longer than it may, all are answered, and the limits of the replica
-// itself hold. When Redis is well again it is gone back to.
+// TestNoCallWaitsForARedisInTrouble breaks Redis in several ways. No call waits too long, each has an answer, and the limits of the
+// replica itself hold. The replica returns to a healthy Redis.
 func TestNoCallWaitsForARedisInTrouble(t *testing.T) {
 	t.Parallel()
 	for state, delay := range map[string]time.Duration{"dead": 0, "hanging": 0, "slow": 100 * time.Millisecond} {
@@ -199,7 +199,7 @@ func TestNoCallWaitsForARedisInTrouble(t *testing.T) {
 	}
 }
 
-// Many calls at once that all wait for a Redis that hangs wait no longer than one.
+// TestManyCallsAtOnceDoNotWaitForEachOther has many calls wait for a Redis that hangs, each no longer than one call would.
 func TestManyCallsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
@@ -222,7 +222,7 @@ func TestManyCallsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A call that went on alone, as the answer was late, is not counted twice, keeps its place, and gives it back once.
+// TestACallWhoseAnswerWasLateIsCountedOnce also checks that the call keeps its place and returns it once.
 func TestACallWhoseAnswerWasLateIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
@@ -248,7 +248,7 @@ func TestACallWhoseAnswerWasLateIsCountedOnce(t *testing.T) {
 	})
 }
 
-// A call that ended, or was refused here, before its late answer came leaves no place taken.
+// TestALateAnswerToACallThatIsOverLeavesNothingTaken ends or refuses a call before its late answer arrives.
 func TestALateAnswerToACallThatIsOverLeavesNothingTaken(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
@@ -299,7 +299,7 @@ func TestRedisThatComesBackEmptyLearnsWhatRuns(t *testing.T) {
 	})
 }
 
-// A call that ends while its lease is being renewed leaves no place taken, although the renewal comes last.
+// TestARenewalThatComesLateTakesNoPlace ends a call before the renewal of its lease arrives.
 func TestARenewalThatComesLateTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
@@ -310,7 +310,7 @@ func TestARenewalThatComesLateTakesNoPlace(t *testing.T) {
 		}
 		n.set("dead", 0)
 		l.shared.fall(errRefused)
-		n.holdNext(func() { s.Release(0) }) // after the leases were listed, and before they are renewed
+		n.holdNext(func() { s.Release(0) }) // The call ends after the leases were listed and before their renewal.
 		n.set("", 0)
 		settled(t, l, true)
 		time.Sleep(10 * time.Millisecond)

@@ -10,7 +10,7 @@ import (
 	"umg/app/ratelimit/redistest"
 )
 
-// A replica that dies leaves its places to the others when its leases end, while those of the living stay taken.
+// TestPlacesOfADeadReplicaAreFreeAgain waits for the leases of a dead replica. The places of living replicas stay taken.
 func TestPlacesOfADeadReplicaAreFreeAgain(t *testing.T) {
 	t.Parallel()
 	o := ratelimit.Shared{Address: redistest.Start(t).Address, Lease: 600 * time.Millisecond}
@@ -24,7 +24,7 @@ func TestPlacesOfADeadReplicaAreFreeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(2 * o.Lease) // renewals hold them all
+	time.Sleep(2 * o.Lease) // Renewals keep all places.
 	if _, err := living.Take(a); codeOf(err) != "max_concurrency_exceeded" {
 		t.Fatalf("before the death: %v", err)
 	}
@@ -37,7 +37,7 @@ func TestPlacesOfADeadReplicaAreFreeAgain(t *testing.T) {
 	}
 }
 
-// A real server that is frozen, thawed, killed and started again under load costs no call, and the limits hold afterwards.
+// TestARealRedisMayFreezeAndDieUnderLoad freezes, kills and restarts a real server. No call fails, and the limits hold afterwards.
 func TestARealRedisMayFreezeAndDieUnderLoad(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

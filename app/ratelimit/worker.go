@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	carriersCount  = 4   // goroutines that carry jobs to Redis
-	batchJobsMax   = 64  // jobs that one request to Redis carries
-	renewLeasesMax = 200 // in one step
-	renewsPerLease = 3   // two renewals of a lease may be lost
+	carriersCount  = 4   // This many goroutines carry jobs to Redis.
+	batchJobsMax   = 64  // One request to Redis carries at most this many jobs.
+	renewLeasesMax = 200 // One step renews at most this many leases.
+	renewsPerLease = 3   // A lease survives the loss of two renewals.
 
 	rejoinPauseMin   = 100 * time.Millisecond
 	rejoinPauseMax   = 2 * time.Second
-	rejoinPauseReset = 10 * time.Second // after answers for this long the next pause is short again
-	farewellMax      = time.Second      // for what was settled last
+	rejoinPauseReset = 10 * time.Second // After answers for this long, the next pause is short again.
+	farewellMax      = time.Second      // Run takes at most this long to send the last jobs.
 )
 
 // Run shares the limits until ctx ends: it carries calls to Redis and renews their leases, goes on alone while Redis is

@@ -27,7 +27,7 @@ type Record struct {
 	Secret string
 	At     time.Time
 	Method string
-	Route  string // Route is the pattern of the path; empty for a path that no route has.
+	Route  string // Route is the pattern of the path. It is empty for a path that no route has.
 	Style  string
 	Model  string // Model is empty unless the catalog has it.
 	// UnknownModel is the name that the caller sent and the catalog does not have. It is empty for other refusals.

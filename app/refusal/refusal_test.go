@@ -52,7 +52,7 @@ func (f *fixture) rows(t *testing.T, account, code string) (rows, represented in
 func TestAFloodHasFewRowsThatCountAllOfIt(t *testing.T) {
 	t.Parallel()
 	f := setup(t)
-	for i := range 10_000 { // within 50 seconds
+	for i := range 10_000 { // The loop takes 50 seconds of the test clock.
 		f.refuse(fmt.Sprint("req_", i), "acct_1", "rate_limit_exceeded", 5*time.Millisecond)
 		if i%50 == 0 {
 			apptest.Must(t, f.flush(t.Context(), false))
@@ -80,7 +80,7 @@ func TestAFloodHasFewRowsThatCountAllOfIt(t *testing.T) {
 func TestNoMinuteOfALongFloodHasMoreThanAHundredRows(t *testing.T) {
 	t.Parallel()
 	f := setup(t)
-	for i := range 6000 { // ten minutes
+	for i := range 6000 { // The loop takes ten minutes of the test clock.
 		f.refuse(fmt.Sprint("req_", i), "acct_1", "overloaded", 100*time.Millisecond)
 		if i%5 == 0 {
 			apptest.Must(t, f.flush(t.Context(), false))

@@ -8,7 +8,7 @@ import (
 	"umg/app/workqueue"
 )
 
-// How refusals are written and deleted.
+// These limits apply to writing and deleting refusals.
 const (
 	writeEvery    = 250 * time.Millisecond
 	writeTimeMax  = 3 * time.Second

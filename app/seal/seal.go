@@ -24,7 +24,7 @@ const (
 	headerBytes = 1 + keyIDBytes
 )
 
-// Errors of Open. Callers tell them apart with errors.Is.
+// Open fails with one of these errors. Callers tell them apart with errors.Is.
 var (
 	ErrOtherKey = errors.New("the value was sealed with another secret key than the configured one")
 	ErrBroken   = errors.New("the sealed value is damaged, or was sealed for something else")

@@ -28,7 +28,7 @@ type Options struct {
 	CheckValue func(catalog.Auth, catalog.Secret) error
 	// Addresses has other base URLs than those of the presets, by preset.
 	Addresses map[string]string
-	// Credit is what the account of the first operator gets; zero for none.
+	// Credit is what the account of the first operator gets; zero means none.
 	Credit app.Amount
 	Now    app.Clock
 	IDs    app.IDs
@@ -40,7 +40,7 @@ type Options struct {
 type Service struct {
 	o     Options
 	audit *audit.Log
-	// code is the code of this process; empty before Begin and for a gateway with an operator.
+	// code is the code of this process. It is empty before Begin and for a gateway with an operator.
 	code atomic.Pointer[string]
 	// claimed is set once the gateway has an operator, which it then always has.
 	claimed atomic.Bool

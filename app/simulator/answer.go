@@ -35,10 +35,10 @@ type ending uint8
 
 const (
 	endNatural ending = iota
-	endStop           // a stop sequence was met
-	endLength         // the output limit was met
-	endCalls          // the caller has to run tools
-	endFilter         // the model refuses
+	endStop           // A stop sequence was met.
+	endLength         // The output limit was met.
+	endCalls          // The caller has to run tools.
+	endFilter         // The model refuses.
 )
 
 // answer is what the simulator says, before a style gives it its form.
@@ -47,9 +47,9 @@ type answer struct {
 	text      string
 	calls     []call
 	end       ending
-	stop      string // the stop sequence that was met
-	word      string // why it ended, in the words of a fault; empty for the true reason
-	blocked   bool   // the prompt itself was refused
+	stop      string // Stop is the stop sequence that was met.
+	word      string // Word replaces the word of the style for end; empty keeps it.
+	blocked   bool   // Blocked means that the prompt itself was refused.
 	endless   bool
 	usage     usage
 }
@@ -86,7 +86,7 @@ func answerTo(p *prompt, f *fault) *answer {
 	}
 	a.compose(p)
 	if p.begun.text != "" && f.prefill == "" {
-		a.text = strings.TrimPrefix(a.text, p.begun.text) // the assistant has said that already
+		a.text = strings.TrimPrefix(a.text, p.begun.text) // The assistant has already said the beginning.
 	}
 	a.cutAtStop(p.stops)
 	limit := p.limit

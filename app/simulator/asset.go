@@ -220,7 +220,7 @@ func (a *asset) object(v assetView) map[string]any {
 // assetView is what a look at an asset shows.
 type assetView struct {
 	status  string
-	code    string // why it failed
+	code    string // Code says why a failed asset failed.
 	changed time.Time
 }
 
@@ -231,7 +231,7 @@ const (
 	assetGroupMax = 20_000
 )
 
-// The words for how far an asset is.
+// These are the states of an asset.
 const (
 	assetProcessing = "processing"
 	assetActive     = "active"
@@ -258,11 +258,11 @@ type asset struct {
 // assets are all that are kept. The zero value has none.
 type assets struct {
 	mu       sync.Mutex
-	list     []*asset // oldest first
+	list     []*asset // The oldest asset is first.
 	byID     map[string]*asset
-	byName   map[string]*asset // by provider, group and reference
-	counts   map[string]int    // by provider and group
-	groupMax int               // zero is the usual limit
+	byName   map[string]*asset // The keys consist of provider, group and reference.
+	counts   map[string]int    // The keys consist of provider and group.
+	groupMax int               // Zero means assetGroupMax.
 	made     int64
 	removed  int64
 }

@@ -27,7 +27,7 @@ const (
 	sampleSounds = 2 * time.Second
 )
 
-// The sizes that samples claim without having them; each is more than any provider takes for its type.
+// Samples claim these sizes without having them. Each is more than any provider takes for its type.
 const (
 	hugePictureBytes = 40 << 20
 	hugeSoundBytes   = 150 << 20
@@ -227,7 +227,7 @@ func pictureAs(format string) []byte {
 		}
 	}
 	var b bytes.Buffer
-	switch format { // a buffer takes everything
+	switch format { // Writing to a buffer does not fail.
 	case "jpeg":
 		_ = jpeg.Encode(&b, picture, nil)
 	case "gif":
@@ -258,8 +258,8 @@ func silentWAV(d time.Duration) []byte {
 	b = binary.LittleEndian.AppendUint32(b, headBytes+samples*bytesPerSample)
 	b = append(b, "WAVEfmt "...)
 	b = binary.LittleEndian.AppendUint32(b, formatBytes)
-	b = binary.LittleEndian.AppendUint16(b, 1) // plain samples
-	b = binary.LittleEndian.AppendUint16(b, 1) // mono
+	b = binary.LittleEndian.AppendUint16(b, 1) // The samples are uncompressed PCM.
+	b = binary.LittleEndian.AppendUint16(b, 1) // The sound has one channel.
 	b = binary.LittleEndian.AppendUint32(b, rate)
 	b = binary.LittleEndian.AppendUint32(b, rate*bytesPerSample)
 	b = binary.LittleEndian.AppendUint16(b, bytesPerSample)
@@ -301,7 +301,7 @@ func dot(width, height uint32) []byte {
 	pixel := image.NewRGBA(image.Rect(0, 0, 1, 1))
 	pixel.Set(0, 0, color.RGBA{R: 0xff, A: 0xff})
 	var b bytes.Buffer
-	_ = pngs.Encode(&b, pixel) // a buffer takes everything
+	_ = pngs.Encode(&b, pixel) // Writing to a buffer does not fail.
 	const header, measures, sum = 12, 16, 29
 	raw := b.Bytes()
 	binary.BigEndian.PutUint32(raw[measures:], width)

@@ -100,7 +100,7 @@ func (c *chatChoice) UnmarshalJSON(raw []byte) error {
 	}
 	var object struct {
 		Type     string `json:"type"`
-		Name     string `json:"name"` // responses has it here
+		Name     string `json:"name"` // The responses style names the function here.
 		Mode     string `json:"mode"`
 		Function struct {
 			Name string `json:"name"`
@@ -304,7 +304,7 @@ func (x *exchange) signCall(b *buffer, i int) {
 type chatChunks struct {
 	*stream
 	head   string
-	asked  bool // usage was asked for
+	asked  bool // Asked means that the caller wants usage.
 	told   usage
 	spoken bool
 }

@@ -167,20 +167,20 @@ func reply(w http.ResponseWriter, status int, v any) {
 type Render struct {
 	ID         string    `json:"id"`
 	Provider   string    `json:"provider,omitempty"`
-	Kind       string    `json:"kind"` // videos, operations, text2video, image2video or video-extend
+	Kind       string    `json:"kind"` // Kind is videos, operations, text2video, image2video or video-extend.
 	Model      string    `json:"model"`
 	Prompt     string    `json:"prompt"`
 	Width      int       `json:"width"`
 	Height     int       `json:"height"`
 	Seconds    int       `json:"seconds"`
-	External   string    `json:"external,omitempty"` // the caller's own id
+	External   string    `json:"external,omitempty"` // External is the caller's own id.
 	Callback   string    `json:"callback,omitempty"`
-	Status     string    `json:"status"` // in the words of the videos service
-	Looks      int       `json:"looks"`  // how often its status was asked for
+	Status     string    `json:"status"` // Status is a status of the videos style.
+	Looks      int       `json:"looks"`  // Looks counts how often the caller asked for the status.
 	Generation int       `json:"generation"`
 	Created    time.Time `json:"created"`
 	Cancelled  bool      `json:"cancelled"`
-	Assets     []string  `json:"assets,omitempty"` // the assets that the video was made with
+	Assets     []string  `json:"assets,omitempty"` // Assets are the ids of the assets in the request.
 }
 
 // Renders are the videos that are remembered, oldest first.
@@ -206,7 +206,7 @@ type Asset struct {
 	URL       string    `json:"url"`
 	Reference string    `json:"reference,omitempty"`
 	Status    string    `json:"status"`
-	Looks     int       `json:"looks"` // how often it was asked for
+	Looks     int       `json:"looks"` // Looks counts how often the caller asked for the asset.
 	Created   time.Time `json:"created"`
 }
 

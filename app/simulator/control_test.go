@@ -202,7 +202,7 @@ func TestHoldCanBeNarrow(t *testing.T) {
 	if n := u.sim.gate.await(t.Context(), 0); n != 0 {
 		t.Errorf("%d wait after the only one left", n)
 	}
-	go func() { left <- u.sim.gate.pass(t.Context(), true, "", "free") }() // the directive hold calls pass in the same way
+	go func() { left <- u.sim.gate.pass(t.Context(), true, "", "free") }() // The directive hold calls pass in the same way.
 	u.sim.gate.await(t.Context(), 1)
 	u.sim.gate.release(0)
 	if err := <-left; err != nil {
@@ -298,7 +298,7 @@ func TestPaceIsKept(t *testing.T) {
 				req.Header = http.Header{"Content-Type": {"application/json"}, "Anthropic-Version": {"1"}}
 				w := &timed{header: http.Header{}, start: time.Now()}
 				sim.ServeHTTP(w, req)
-				want := 3*time.Second + 4*time.Second // the first token needs no pace
+				want := 3*time.Second + 4*time.Second // The first token needs no pace.
 				if !stream {
 					want += time.Second
 				}

@@ -20,18 +20,18 @@ const answerWaitMax = 30 * time.Second
 // style is one text protocol: how it reads a request and how it writes answers and errors.
 type style struct {
 	name     string
-	idHeader string // the header that carries the id of the request
+	idHeader string // IDHeader is the response header with the id of the request.
 	decode   func(x *exchange) (*prompt, *failure)
 	body     func(b *buffer, x *exchange)
 	stream   func(o *stream, x *exchange)
 	fail     func(b *buffer, x *exchange, e failure)
-	failLate func(o *stream, x *exchange, e failure) // an error in a stream that has begun
-	tokens   func(b *buffer, x *exchange)            // the answer of the counting route
-	endings  [5]string                               // what the style calls each ending
+	failLate func(o *stream, x *exchange, e failure) // FailLate writes an error into a stream that has begun.
+	tokens   func(b *buffer, x *exchange)            // Tokens writes the answer of the counting route.
+	endings  [5]string                               // Endings has the word of the style for each ending.
 
-	signed     string // how its signatures of reasoning begin
-	forged     string // what it says to one that it did not make
-	forgedCode string // empty for the usual code
+	signed     string // Signed is the prefix of the style's signatures of reasoning.
+	forged     string // Forged is the error message for a foreign signature.
+	forgedCode string // An empty forgedCode means the usual code of the status.
 }
 
 // exchange is one request and its answer.
@@ -40,14 +40,14 @@ type exchange struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	style    *style
-	provider string // the first path segment, when it names one
-	tail     string // what the path says beyond the route: the model of a native call
+	provider string // Provider is the first path segment, or empty if that names no provider.
+	tail     string // Tail is the rest of the path: the model of a native call.
 	body     []byte
 	seed     uint64
 	created  int64
-	id       string // the id of the request, for errors
+	id       string // Errors and a header name this id of the request.
 	entry    *entry
-	counting bool // the caller wants to know the number of input tokens, no answer
+	counting bool // Counting means that the caller wants the number of input tokens instead of an answer.
 
 	prompt *prompt
 	fault  *fault
@@ -134,7 +134,7 @@ func (x *exchange) prefillRefused() *failure {
 	return nil
 }
 
-// The types of thinking that a model may take one of.
+// A model may take only one of these types of thinking.
 const (
 	thinkingEnabled  = "enabled"
 	thinkingAdaptive = "adaptive"
@@ -296,7 +296,8 @@ func (x *exchange) fail(e failure) {
 		h.Set("Retry-After", e.retryAfter)
 	}
 	if e.retryIn > 0 {
-		h.Set("Retry-After", time.Now().Add(time.Duration(e.retryIn)*time.Second).UTC().Format(http.TimeFormat)) // Date is of this clock too
+		// The date uses the same clock as the header Date.
+		h.Set("Retry-After", time.Now().Add(time.Duration(e.retryIn)*time.Second).UTC().Format(http.TimeFormat))
 	}
 	x.entry.status(e.status)
 	x.w.WriteHeader(e.status)

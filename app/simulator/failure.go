@@ -5,7 +5,7 @@ import "net/http"
 // failure is an answer that refuses. Each style has its own layout for it.
 type failure struct {
 	status     int
-	code       string // empty for the usual code of the status
+	code       string // An empty code means the usual code of the status.
 	message    string
 	param      string
 	retryAfter string
@@ -23,10 +23,10 @@ func missing(param string) *failure {
 
 // statusNames are what the styles call a status.
 type statusNames struct {
-	kind     string // error.type of chat and responses
-	code     string // error.code of chat and responses
-	messages string // error.type of messages
-	native   string // error.status of native
+	kind     string // Kind is error.type of chat and responses.
+	code     string // Code is error.code of chat and responses.
+	messages string // Messages is error.type of messages.
+	native   string // Native is error.status of native.
 	text     string
 }
 

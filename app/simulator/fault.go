@@ -38,14 +38,14 @@ type fault struct {
 
 // strikeCount says which requests a fault strikes. The zero value strikes every one.
 type strikeCount struct {
-	key         string // counts apart what has the same spec
+	key         string // Faults with the same key share a counter.
 	times, skip int64
-	every       int64 // the first of so many requests fails
+	every       int64 // The first of this many requests fails.
 }
 
 // replacement is what is sent in place of the answer.
 type replacement struct {
-	whole      string // the directive that replaces the answer; a key of wholes
+	whole      string // Whole is the directive that replaces the answer, a key of wholes.
 	status     int
 	code       string
 	retryAfter string
@@ -55,10 +55,10 @@ type replacement struct {
 
 // modelFault is how the model differs from others: what it refuses, and where its answers end.
 type modelFault struct {
-	prefill            string // refuse or restart; empty goes on with a begun answer
-	thinking           string // the only type of thinking that the model takes, enabled or adaptive; empty takes both
-	noEffort           bool   // the model takes no output_config.effort
-	finish             string // why answers end, in place of the true reason
+	prefill            string // Prefill is refuse or restart. If it is empty, the model continues a begun answer.
+	thinking           string // The model takes only this type of thinking, enabled or adaptive. If it is empty, the model takes both.
+	noEffort           bool   // The model refuses output_config.effort.
+	finish             string // Finish replaces the true reason why an answer ends.
 	ignoreMax, endless bool
 }
 
@@ -70,9 +70,9 @@ type delay struct {
 
 // breakOff ends an answer in its middle.
 type breakOff struct {
-	breaking    string // reset, cut, stall, chatter, end or error, once so much of the stream is sent
+	breaking    string // Breaking is reset, cut, stall, chatter, end or error. It is empty for an answer that arrives whole.
 	breakAfter  int
-	breakTokens bool // breakAfter counts tokens, not frames
+	breakTokens bool // BreakTokens means that breakAfter counts tokens, not frames.
 }
 
 // bodyFault spoils the body or the frames of a stream.

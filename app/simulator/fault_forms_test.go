@@ -13,7 +13,7 @@ func TestFaultFormsMeanTheSame(t *testing.T) {
 		u := setup(t, Options{})
 		want := eventsOf(string(u.post(style, ask{text: "echo: größer → 𝄞 ok", stream: true}).body))
 		for _, form := range []string{"crlf", "cr", "bom", "comments", "multiline", "unknown", "split", "bom,crlf,comments,multiline,split"} {
-			u := setup(t, Options{}) // for the same ids
+			u := setup(t, Options{}) // A new simulator mints the same ids.
 			res := u.post(style, ask{text: "echo: größer → 𝄞 ok", stream: true, simulated: "frames=" + form})
 			got := eventsOf(string(res.body))
 			if len(got) != len(want) || res.err != nil {

@@ -44,9 +44,9 @@ func (s *signal) await(ctx context.Context, mu *sync.Mutex, done func() bool) bo
 type gate struct {
 	mu       sync.Mutex
 	holding  bool
-	provider string // the provider whose requests wait; empty means any
+	provider string // Only requests of this provider wait; empty means any.
 	model    string
-	waiting  []chan struct{} // in order of arrival
+	waiting  []chan struct{} // The earliest request is first.
 	changed  signal
 }
 

@@ -48,8 +48,8 @@ type answered struct {
 	status int
 	header http.Header
 	body   []byte
-	err    error // the error of reading the body
-	failed error // the error of getting a response at all
+	err    error // Err is the error of reading the body.
+	failed error // Failed is the error of a request without a response.
 }
 
 func (u *upstream) do(method, path string, body []byte, header map[string]string) answered {
@@ -79,17 +79,17 @@ type ask struct {
 	model     string
 	system    string
 	text      string
-	image     string // a data URL
+	image     string // Image is a data URL.
 	tools     bool
 	required  bool
 	limit     int
 	stop      string
 	schema    string
 	thinking  bool
-	results   bool // the conversation goes on after two tool calls
+	results   bool // The conversation continues after two tool calls.
 	stream    bool
 	noUsage   bool
-	simulated string // the X-Simulate header
+	simulated string // Simulated is the X-Simulate header.
 }
 
 const weatherSchema = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":2},` +

@@ -48,7 +48,7 @@ func nativeMethod(method string) func(string) (string, bool) {
 type nativeRequest struct {
 	Contents          []nativeContent `json:"contents"`
 	SystemInstruction *nativeContent  `json:"systemInstruction"`
-	GenerateContent   *nativeRequest  `json:"generateContentRequest"` // the counting route may wrap a whole request
+	GenerateContent   *nativeRequest  `json:"generateContentRequest"` // The counting route accepts a whole request here.
 	Tools             []struct {
 		Functions []struct {
 			Name        string          `json:"name"`

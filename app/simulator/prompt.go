@@ -22,10 +22,10 @@ const (
 // prompt is a request of any style, as far as the simulator understands it. The decoder of each style fills it turn by
 // turn. It counts the input tokens as it is filled: the same conversation counts the same in every style.
 type prompt struct {
-	model     string // without fault directives
-	modelSpec string // the fault directives of the model name
-	textSpec  string // the fault directives of the last user text
-	echo      any    // what the style repeats in its answer
+	model     string // Model has no fault directives.
+	modelSpec string // ModelSpec is the fault directives of the model name.
+	textSpec  string // TextSpec is the fault directives of the last user text.
+	echo      any    // Echo is what the style repeats in its answer.
 
 	answerForm
 	answerLimits
@@ -39,8 +39,8 @@ type prompt struct {
 type answerForm struct {
 	stream       bool
 	includeUsage bool
-	array        bool   // a native stream as a JSON array instead of events
-	format       string // empty, "object" or "schema"
+	array        bool   // Array means that a native stream is a JSON array instead of events.
+	format       string // Format is empty, "object" or "schema".
 	schema       json.RawMessage
 }
 
@@ -62,27 +62,27 @@ type toolOptions struct {
 type reasoningOptions struct {
 	thinking     thinking
 	showThoughts bool
-	thinkingType string // how thinking is asked for, in the words of the messages style
-	effort       string // output_config.effort of the messages style
+	thinkingType string // ThinkingType is how the caller asks for thinking, as in the messages style.
+	effort       string // Effort is output_config.effort of the messages style.
 }
 
 // conversation is what the turns of a request say.
 type conversation struct {
-	asked      string          // the texts of the user since the assistant last spoke
-	begun      begun           // the answer that the assistant has begun, when the conversation ends with it
-	media      []media         // what the user attached since then
-	results    []string        // the tool results since then
-	calls      map[string]bool // ids of the tool calls in the conversation
-	signatures []string        // the proofs of earlier reasoning that came back
-	unsigned   bool            // a turn of the assistant calls tools without one, where the style wants it
-	opened     string          // role of the first turn
-	speaker    string          // role of the latest turn
+	asked      string          // Asked is the text of the user since the latest turn of the assistant.
+	begun      begun           // Begun is the unfinished answer at the end of the conversation, if any.
+	media      []media         // Media are the attachments since the latest turn of the assistant.
+	results    []string        // Results are the tool results since the latest turn of the assistant.
+	calls      map[string]bool // The keys are ids of tool calls.
+	signatures []string        // Signatures are the signatures of earlier reasoning in the request.
+	unsigned   bool            // Unsigned means that a tool call lacks the signature that the style requires.
+	opened     string          // Opened is the role of the first turn.
+	speaker    string          // Speaker is the role of the latest turn.
 }
 
 // inputTokens counts the input.
 type inputTokens struct {
-	input        int64 // every input token, cached ones too
-	system       int64 // those of system messages
+	input        int64 // Input counts every input token, also cached ones.
+	system       int64 // System counts the tokens of system messages.
 	cachedPrefix string
 }
 
@@ -90,17 +90,17 @@ type inputTokens struct {
 type thinking uint8
 
 const (
-	thinkingByModel thinking = iota // the model name decides
+	thinkingByModel thinking = iota // The name of the model decides.
 	thinkingOn
 	thinkingOff
 )
 
 // media is an attachment.
 type media struct {
-	kind  string // image, audio or file
+	kind  string // Kind is image, audio or file.
 	mime  string
 	bytes int
-	from  string // the URL or id of one that did not come with the request
+	from  string // From is the URL or id of an attachment that the request does not contain.
 }
 
 type tool struct {
@@ -110,8 +110,8 @@ type tool struct {
 
 // toolChoice is the caller's wish about tools.
 type toolChoice struct {
-	mode string // auto, none or required
-	name string // the one tool to call, with required
+	mode string // Mode is auto, none or required.
+	name string // With required, the caller may name the one tool to call.
 }
 
 func newPrompt(model string) *prompt {
@@ -232,7 +232,7 @@ func (p *prompt) addTool(name, description string, schema json.RawMessage) {
 // begun is an answer of the assistant with which a conversation ends: the model is to go on with it.
 type begun struct {
 	text  string
-	asked string // what it answers
+	asked string // Asked is what the answer replies to.
 	media []media
 }
 
@@ -243,7 +243,7 @@ func (p *prompt) begin(text string) {
 	}
 	p.begun.text += text
 	if p.begun.asked == "" || len(p.results) > 0 {
-		p.begun = begun{} // an answer to nothing that is known, or to tools
+		p.begun = begun{} // The turn replies to no question, or to tool results.
 	}
 }
 

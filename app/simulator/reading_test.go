@@ -13,13 +13,13 @@ type reading struct {
 	reasoning string
 	calls     []call
 	finish    string
-	in, out   int64 // all input, all output with reasoning
+	in, out   int64 // Output includes reasoning.
 	cached    int64
-	thought   int64 // tokens of reasoning
-	frames    int   // frames that carried a token
-	ended     bool  // with the end marker of the style
+	thought   int64 // Thought counts tokens of reasoning.
+	frames    int   // Frames counts frames with a token.
+	ended     bool  // The end marker of the style was read.
 	usages    int
-	failed    string // the message of an error in the stream
+	failed    string // Failed is the message of an error in the stream.
 }
 
 // frame is one event of a stream.

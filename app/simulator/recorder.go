@@ -21,23 +21,23 @@ const (
 
 // Request is what the simulator remembers of one request.
 type Request struct {
-	Number       int64       `json:"number"` // counts from 1 since the simulator started
+	Number       int64       `json:"number"` // Number counts from 1 since the simulator started.
 	Method       string      `json:"method"`
 	Path         string      `json:"path"`
 	Query        string      `json:"query,omitempty"`
 	Provider     string      `json:"provider,omitempty"`
 	Model        string      `json:"model,omitempty"`
 	Fault        string      `json:"fault,omitempty"`
-	Header       http.Header `json:"header"` // credentials are hashed
-	Body         string      `json:"body"`   // its beginning, when it is long
+	Header       http.Header `json:"header"` // Credentials are hashed.
+	Body         string      `json:"body"`   // A long body is cut.
 	BodyBytes    int         `json:"body_bytes"`
 	Started      time.Time   `json:"started"`
-	Finished     *time.Time  `json:"finished"` // null while the request runs
-	Status       int         `json:"status"`   // zero when the fault left no answer
+	Finished     *time.Time  `json:"finished"` // Finished is null while the request runs.
+	Status       int         `json:"status"`   // Status is zero if the fault left no answer.
 	BytesSent    int         `json:"bytes_sent"`
 	OutputTokens int64       `json:"output_tokens"`
-	ClientLeft   bool        `json:"client_left"` // before the answer was complete
-	BrokenOff    bool        `json:"broken_off"`  // by a fault
+	ClientLeft   bool        `json:"client_left"` // The client left before the answer was complete.
+	BrokenOff    bool        `json:"broken_off"`  // A fault broke off the answer.
 }
 
 // recorder remembers the latest requests and counts all of them.

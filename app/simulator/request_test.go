@@ -230,7 +230,7 @@ func FuzzRequests(f *testing.F) {
 		path := paths[uint(style)%uint(len(paths))]
 		if bytes.Contains(body, []byte("simulate")) || bytes.Contains(body, []byte("+")) || bytes.Contains(body, []byte("fault")) ||
 			bytes.Contains(body, []byte(`\u`)) || bytes.Contains(body, []byte("000")) {
-			return // faults may wait or break off, and long answers only take time
+			return // Faults may wait or break off, and long answers only take time.
 		}
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")

@@ -30,18 +30,18 @@ type response struct {
 	x      *exchange
 	id     string
 	items  []responsesOutput
-	told   *usage   // usage that a fault reports too early
-	failed *failure // why the response failed
+	told   *usage   // A fault reports this usage too early.
+	failed *failure // Failed says why the response failed.
 }
 
 // responsesOutput is an item of the output.
 type responsesOutput struct {
-	kind   string // reasoning, message or function_call
+	kind   string // Kind is reasoning, message or function_call.
 	id     string
 	callID string
-	text   string // summary, text or arguments
+	text   string // Text is the summary, the text or the arguments.
 	name   string
-	proof  string // the proof of reasoning, when it was asked for
+	proof  string // Proof is empty unless the caller asked for encrypted reasoning.
 }
 
 // newResponse lays out the items of the answer. Reasoning always has its item, but shows a summary on request only.
@@ -84,7 +84,7 @@ func (r *response) object(b *buffer, status string, items []responsesOutput, cou
 	if r.failed == nil {
 		b.raw("null")
 	} else {
-		code := "server_error" // the style has few codes
+		code := "server_error" // The style has few codes.
 		if r.failed.status == 429 {
 			code = "rate_limit_exceeded"
 		}

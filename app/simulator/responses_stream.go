@@ -5,7 +5,7 @@ type responsesEvents struct {
 	*stream
 	response *response
 	number   int64
-	index    int64 // the index of the output item
+	index    int64 // Index is the index of the output item.
 	told     usage
 }
 

@@ -19,7 +19,7 @@ const schemaNodesMax = 10_000
 type hints struct {
 	named map[string]string
 	words []string
-	at    int // the word to take
+	at    int // At is the index of the next word.
 }
 
 func hintsOf(asked string) hints {

@@ -103,7 +103,7 @@ func (s schemas) check(t *testing.T, style string, stream bool, body []byte) {
 	}
 	for _, f := range framesOf(body) {
 		if f.data == "[DONE]" || f.event == "ping" {
-			continue // neither is in the schemas
+			continue // The schemas have neither of these frames.
 		}
 		s.fits(t, root[1], []byte(f.data))
 	}

@@ -20,14 +20,14 @@ const (
 
 // Options say how the simulator behaves. The zero value answers every request at once.
 type Options struct {
-	Pace       time.Duration    // between two tokens of a stream; zero is as fast as possible
-	FirstToken time.Duration    // before the first byte of an answer
-	Now        func() time.Time // the clock that dates answers; time.Now when nil
-	Key        string           // the API key every request must carry; empty takes every request
-	Control    bool             // records requests and serves /_control
-	StallMax   time.Duration    // how long a fault keeps a silent connection; zero is ten minutes
-	GraceMax   time.Duration    // how long Serve lets running answers finish; zero is two seconds
-	Render     time.Duration    // how long a video takes; zero is finished at the first look
+	Pace       time.Duration    // Pace is the pause between two tokens of a stream.
+	FirstToken time.Duration    // FirstToken is the pause before the first byte of an answer.
+	Now        func() time.Time // Now dates answers; nil means time.Now.
+	Key        string           // Every request must carry Key; empty accepts every request.
+	Control    bool             // Control records requests and serves /_control.
+	StallMax   time.Duration    // StallMax is how long a fault keeps a silent connection; zero means ten minutes.
+	GraceMax   time.Duration    // GraceMax is how long Serve lets running answers finish; zero means two seconds.
+	Render     time.Duration    // Render is how long a video takes; zero finishes it at the first look.
 }
 
 // Simulator is an upstream that answers by itself. It is an http.Handler.
@@ -65,7 +65,7 @@ func New(o Options) *Simulator {
 	return s
 }
 
-// Requests are the latest requests the simulator received, oldest first; none without Options.Control.
+// Requests are the latest requests the simulator received, oldest first. There are none without Options.Control.
 func (s *Simulator) Requests() []Request {
 	if s.recorder == nil {
 		return nil
@@ -78,7 +78,7 @@ func (s *Simulator) Requests() []Request {
 type surface struct {
 	match func(path string) (tail string, ok bool)
 	serve func(x *exchange)
-	free  bool // the handler checks the method itself
+	free  bool // The handler checks the method itself.
 }
 
 // surfaces are all routes.

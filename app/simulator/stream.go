@@ -18,9 +18,9 @@ const streamBytesHeld = 32 << 10
 type frameKind uint8
 
 const (
-	lifecycle frameKind = iota // opens, closes, repeats or counts
-	token                      // carries one token of output
-	marker                     // says that the stream is complete
+	lifecycle frameKind = iota // The frame opens, closes, repeats or counts.
+	token                      // The frame carries one token of output.
+	marker                     // The frame says that the stream is complete.
 )
 
 // stream writes event frames and lets the fault have its way with them. A style opens a frame, appends its JSON and
@@ -28,14 +28,14 @@ const (
 type stream struct {
 	*buffer
 	x      *exchange
-	mark   int // where the frame under construction begins
-	data   int // where its JSON begins
+	mark   int // Mark is where the frame under construction begins.
+	data   int // Data is where the JSON of that frame begins.
 	frames int
 	tokens int
 	over   bool
 	broken bool
-	sample []byte          // the first token frame, kept for a fault that repeats it
-	fail   func(e failure) // how the style breaks off a stream that has begun, when it has to know where it was
+	sample []byte          // Sample is the first token frame, for a fault that repeats it.
+	fail   func(e failure) // Fail replaces failLate of the style if the error depends on the state of the stream; otherwise nil.
 }
 
 func (x *exchange) newStream() *stream { return &stream{buffer: x.sim.buffers.take(), x: x} }
@@ -296,7 +296,7 @@ var chatterFrames = map[string][]string{
 		"event: content_block_delta\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}` + "\n\n",
 	},
 	"responses": {
-		": keep-alive\n\n", // the frames of this style are numbered, these are not
+		": keep-alive\n\n", // The frames of this style are numbered, but comments are not.
 	},
 	"native": {
 		": keep-alive\n\n",

@@ -24,7 +24,7 @@ type kase struct {
 	ask   ask
 	text  string
 	calls []call
-	// finish in the words of chat, messages, responses and native, in this order
+	// finish has the words of chat, messages, responses and native, in this order.
 	finish [4]string
 }
 
@@ -72,7 +72,7 @@ func TestEveryStyleSaysTheSame(t *testing.T) {
 	for _, k := range kases() {
 		for i, style := range styleNames {
 			if k.finish[i] == "" {
-				continue // responses has no stop sequences
+				continue // The responses style has no stop sequences.
 			}
 			t.Run(k.name+"/"+style, func(t *testing.T) {
 				t.Parallel()

@@ -9,7 +9,7 @@ import (
 // wish is a request body and what must come of it.
 type wish struct {
 	path, body string
-	text       string // a part of the answer
+	text       string // The answer contains text.
 	calls      []string
 }
 

@@ -27,16 +27,16 @@ type videoService struct {
 // order is a video to make, as a service understood it.
 type order struct {
 	service       *videoService
-	kind          string // the route it came by, which its id belongs to
-	model         string // the model as the request named it, directives included
-	text          string // the prompt, as it was sent
+	kind          string // Kind is the route of the request, and the id is valid on that route only.
+	model         string // Model is the name in the request, directives included.
+	text          string // Text is the prompt as sent.
 	width, height int
 	seconds       int
 	picture       *picture
-	external      string // the caller's own id
+	external      string // External is the caller's own id.
 	callback      string
-	source        *render  // what it is made from
-	assets        []string // ids of those it is made with
+	source        *render  // Source is the render to remix or extend.
+	assets        []string // Assets are the ids of the input assets.
 }
 
 // enter begins a call of a video service and reports whether the caller has the key.
@@ -145,7 +145,7 @@ func (x *exchange) newRender(o *order, p *prompt, f *fault) *render {
 	}
 	if o.source != nil {
 		r.seed, r.generation, r.from = o.source.seed, o.source.generation+1, o.source.id
-		r.source = nil // a chain of remixes would keep all of them
+		r.source = nil // A chain of remixes would keep all of them in memory.
 		return r
 	}
 	h := fnv.New64a()

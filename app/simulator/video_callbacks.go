@@ -98,7 +98,7 @@ func (s *Simulator) scheduleCallbacks(r *render) {
 	if r.callback == "" || r.fault.callback == "none" {
 		return
 	}
-	s.renders.tell(r, taskWord(view{stage: waiting})) // the answer said so
+	s.renders.tell(r, taskWord(view{stage: waiting})) // The answer has already reported this status.
 	tell := func() { s.tell(r, s.renders.peek(r, s.options.Now())) }
 	if r.takes == 0 {
 		tell()

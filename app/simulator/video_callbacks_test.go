@@ -160,7 +160,7 @@ func TestDeadCallbackAddressesAreForgotten(t *testing.T) {
 func TestCallbackQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	c := newCaller()
-	c.workers = callbacksAtOnceMax // every worker counts as busy
+	c.workers = callbacksAtOnceMax // Every worker counts as busy.
 	for range callbacksQueuedMax + 3 {
 		c.send(callback{})
 	}

@@ -10,7 +10,7 @@ import (
 // onText is a text call. The directive "on" does not name it: a fault that names calls of a video service strikes no text call.
 const onText = "text"
 
-// The calls of a video service, as the directive "on" names them.
+// The directive "on" names the calls of a video service with these words.
 const (
 	onCreate  = "create"
 	onStatus  = "status"
@@ -37,27 +37,27 @@ const (
 // videoFault is the part of a fault that only videos know. All but on, content and late belong to the render that was
 // made under it, for its life.
 type videoFault struct {
-	on      []string // the calls it strikes; none means create, remix and asset-create, or content when content is set
-	content string   // how the file goes wrong
-	late    bool     // the render is made although the create call goes wrong
+	on      []string // On names the calls to strike. None means create, remix and asset-create, or content if content is set.
+	content string   // Content is how the file goes wrong.
+	late    bool     // The render is made although the create call goes wrong.
 
 	timed     bool
-	render    time.Duration // how long the render takes, when timed
+	render    time.Duration // If timed is set, the video takes this long.
 	held      bool          // Held keeps the render from ending until a test releases it.
 	failCode  string
 	never     bool
 	vanish    bool
 	backwards bool
 	claims    bool
-	saying    int64 // the progress it says, when claims
+	saying    int64 // If claims is set, this is the reported progress.
 	flip      bool
 	noStills  bool
 	shortFilm int64
 	oddWord   bool
-	created   bool          // dates are called created
-	callback  string        // none, twice or lie
-	files     string        // where file addresses begin
-	expiry    time.Duration // how long a file address is good
+	created   bool          // Dates are named created.
+	callback  string        // Callback is none, twice or lie.
+	files     string        // File addresses begin with this.
+	expiry    time.Duration // Expiry is how long a file address is valid.
 	members   bool          // Members adds unknown members to an asset.
 }
 
@@ -102,10 +102,10 @@ func (f *fault) shapes() bool {
 // faultCall is a call of a text style or a video service, as far as it matters for faults.
 type faultCall struct {
 	name     string
-	header   string // the value of X-Simulate, which always means this call
+	header   string // Header is the value of X-Simulate, which always concerns this call.
 	provider string
-	prompt   *prompt // the prompt of the render that the call is about; an empty one for a list
-	render   string  // id of that render, empty while there is none
+	prompt   *prompt // Prompt is the prompt of the render in question. It is empty for a list.
+	render   string  // Render is the id of that render, or empty.
 }
 
 // sources are the specs of a call, the first of which counts.

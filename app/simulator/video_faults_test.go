@@ -106,7 +106,7 @@ func TestRendersGoWrongAsTold(t *testing.T) {
 					got, v := s.look(u, at)
 					switch {
 					case s.name == "operations" && (w == "queued" || w == "postprocessing"):
-						w = "in_progress" // the style has no words for these states
+						w = "in_progress" // The style has no words for these states.
 					case w == "postprocessing" && s.name == "tasks":
 						got = text(v, "data", "task_status")
 					}
@@ -205,7 +205,7 @@ func TestContentGoesWrongAsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if res, err := u.client.Do(req); err == nil {
-		_ = res.Body.Close() // the client leaves, and the simulator with it
+		_ = res.Body.Close() // The client leaves, and the simulator stops sending.
 	}
 }
 

@@ -32,7 +32,7 @@ type filmKey struct {
 type films struct {
 	mu     sync.Mutex
 	byKey  map[filmKey]*list.Element
-	recent list.List // elements are *drawn, the latest used first
+	recent list.List // The elements are *drawn, and the latest used is first.
 	bytes  int
 }
 
@@ -41,7 +41,7 @@ type drawn struct {
 	key   filmKey
 	once  sync.Once
 	data  []byte
-	bytes int // counted so far, under the lock of the films
+	bytes int // Bytes is the part of films.bytes for this file, and films.mu guards it.
 }
 
 // get draws a file, or finds it; those who want the same one at once wait for one drawing.
@@ -58,7 +58,7 @@ func (c *films) get(key filmKey, draw func(testvideo.Spec) []byte) []byte {
 		c.byKey[key] = at
 	}
 	c.mu.Unlock()
-	d, _ := at.Value.(*drawn) // nothing else is in the list
+	d, _ := at.Value.(*drawn) // All elements have this type.
 	d.once.Do(func() {
 		d.data = draw(key.spec)
 		c.count(d, len(d.data))
@@ -77,7 +77,7 @@ func (c *films) count(d *drawn, bytes int) {
 	d.bytes = bytes
 	c.bytes += bytes
 	for c.recent.Len() > 1 && (c.recent.Len() > filmsMax || c.bytes > filmBytesMax) {
-		last, _ := c.recent.Remove(c.recent.Back()).(*drawn) // nothing else is in the list
+		last, _ := c.recent.Remove(c.recent.Back()).(*drawn) // All elements have this type.
 		delete(c.byKey, last.key)
 		c.bytes -= last.bytes
 	}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"image"
-	_ "image/jpeg" // an input image may be one
+	_ "image/jpeg" // An input image may be a JPEG.
 	"slices"
 	"strings"
 )
@@ -13,7 +13,7 @@ import (
 type guardrail struct {
 	kind    string
 	text    string
-	support string // the code that the operations style names
+	support string // Support is the code that the operations style names.
 }
 
 // guardrails are all of them. Faces concern the input image, the others the prompt.
@@ -58,7 +58,7 @@ func guardAt(prompt string, picture *picture) *guardrail {
 
 // picture is an input image.
 type picture struct {
-	kind          string // its media type, as its bytes say it
+	kind          string // Kind is the media type that the bytes show.
 	width, height int
 	data          []byte
 }

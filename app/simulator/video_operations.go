@@ -30,7 +30,7 @@ const (
 	operationStore = "download/"
 )
 
-// The codes of operations that failed.
+// A failed operation has one of these codes.
 const (
 	codeCancelled = 1
 	codeInternal  = 13

@@ -25,9 +25,9 @@ type render struct {
 
 	id         string
 	provider   string
-	from       string // id of the source
-	result     string // id of the video itself, for the tasks style
-	base       string // where the addresses of its files begin
+	from       string // From is the id of the source.
+	result     string // Result is the id of the video itself in the tasks style.
+	base       string // Base is the prefix of the addresses of its files.
 	prompt     *prompt
 	fault      *fault
 	late       *guardrail
@@ -38,17 +38,17 @@ type render struct {
 
 	looks, endedLooks   int
 	finished, cancelled time.Time
-	told                string // the status of the latest callback
+	told                string // Told is the status of the latest callback.
 	place               *list.Element
 }
 
 // renders are all videos. The zero value has none.
 type renders struct {
 	mu    sync.Mutex
-	list  list.List // elements are *render, oldest first
+	list  list.List // The elements are *render, and the oldest is first.
 	byID  map[string]*render
 	bytes int
-	total int64 // how many were ever made
+	total int64 // Total counts every render since the start.
 }
 
 // stage is how far a render is.
@@ -67,8 +67,8 @@ type view struct {
 	odd       bool // Odd gives the render an unknown status word.
 	progress  int64
 	ended     time.Time
-	guard     *guardrail // what refused it, when it failed for that
-	code      string     // why else it failed
+	guard     *guardrail // Guard is the guardrail that refused the render, or nil.
+	code      string     // Code says why a render failed for another reason.
 	cancelled bool
 }
 
@@ -265,7 +265,7 @@ func (r *render) over(now time.Time) bool {
 	case r.fault.never || r.fault.held:
 		return false
 	}
-	before := 0 // the looks that must show the render on its way, as its fault could not be seen otherwise
+	before := 0 // This many looks must show an unfinished render, because they show its fault.
 	switch {
 	case r.fault.backwards:
 		before = backwardLooks

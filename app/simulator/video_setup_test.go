@@ -150,7 +150,7 @@ const (
 	tasksAt  = "/kestrel/v1/videos/text2video"
 )
 
-// The smallest orders in each style.
+// videoAsk and the functions after it are the smallest requests in each style.
 func videoAsk(prompt string) object { return object{"model": "reel-2", "prompt": prompt} }
 
 func operationAsk(prompt string) object { return object{"instances": []any{object{"prompt": prompt}}} }
@@ -162,8 +162,8 @@ type service struct {
 	name   string
 	create string
 	ask    func(prompt string) object
-	at     func(created object) string // where the render is asked for
-	status func(v object) string       // in the words of the videos style
+	at     func(created object) string // At is the path of the render.
+	status func(v object) string       // Status returns a status of the videos style.
 	file   func(u *upstream, at string, v object) answered
 }
 

@@ -23,7 +23,7 @@ var tasksService = videoService{
 	},
 }
 
-// The kinds of tasks, which are also their paths.
+// The kinds of tasks are also their paths.
 const (
 	kindText   = "text2video"
 	kindImage  = "image2video"

@@ -130,7 +130,7 @@ func (x *exchange) createVideo() {
 		return
 	}
 	width, height := measures(f.values["size"])
-	seconds, _ := strconv.Atoi(f.values["seconds"]) // the form was checked before
+	seconds, _ := strconv.Atoi(f.values["seconds"]) // The form was checked before.
 	o := &order{service: &videosService, kind: videosService.style.name, model: f.values["model"], text: f.values["prompt"],
 		width: width, height: height, seconds: seconds, picture: f.picture}
 	x.start(onCreate, o, x.sendNewVideo)
@@ -278,7 +278,7 @@ func (x *exchange) listVideos() {
 	x.sendValue(page)
 }
 
-// stills are the variants of a video in addition to itself.
+// variants are a video and its stills.
 var variants = map[string]struct {
 	mime string
 	draw func(testvideo.Spec) []byte

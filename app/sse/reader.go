@@ -11,14 +11,14 @@ const (
 	// FrameBytesMax bounds one frame, and so one line.
 	FrameBytesMax = 16 << 20
 
-	bufferBytes   = 2 << 10  // The buffer of every stream. A larger one takes memory from the budget.
-	fullBytes     = 8 << 10  // The buffer after a read that has filled the small one.
-	burstBytes    = 32 << 10 // The buffer after more of them in a row.
+	bufferBytes   = 2 << 10  // Every stream has a buffer of this size. A larger one takes memory from the budget.
+	fullBytes     = 8 << 10  // After a read that filled the small buffer, the buffer has this size.
+	burstBytes    = 32 << 10 // After more of such reads in a row, the buffer has this size.
 	emptyReadsMax = 100
 	byteOrderMark = "\xef\xbb\xbf"
 )
 
-// Errors of a reader, in addition to those of its source.
+// A reader returns these errors and those of its source.
 var (
 	ErrTooLarge = errors.New("sse: a frame is larger than 16 MiB")
 	ErrBudget   = errors.New("sse: no memory left for large frames")
@@ -26,9 +26,9 @@ var (
 
 // Frame is one event as received. Its slices stay valid until the next call of a method of the Reader.
 type Frame struct {
-	Raw   []byte // every byte of the frame, with the blank line that ended it
-	Data  []byte // the data lines joined by line feeds; nil when the frame has none
-	Event []byte // the value of the event line
+	Raw   []byte // Raw has every byte of the frame, with the blank line that ended it.
+	Data  []byte // Data has the data lines joined by line feeds, or is nil if the frame has none.
+	Event []byte // Event is the value of the event line.
 }
 
 // Reader splits a byte stream into frames. The source may return the bytes in pieces of any size. Lines end in LF, CR or CRLF. A frame
@@ -37,22 +37,22 @@ type Reader struct {
 	src    io.Reader
 	budget *Budget
 	buf    []byte
-	joined []byte // the data of a frame with several data lines
-	start  int    // first byte of the frame being read
-	line   int    // first byte of the line being read
-	scan   int    // first byte not looked at yet
-	end    int    // end of what was read
-	err    error  // the error with which the source ended
+	joined []byte // Joined is the data of a frame with several data lines.
+	start  int    // Start is the first byte of the frame.
+	line   int    // Line is the first byte of the line.
+	scan   int    // Scan is the first byte that was not examined yet.
+	end    int    // End is the end of what was read.
+	err    error  // Err is the error with which the source ended.
 	full   int    // Full counts the reads in a row that filled the buffer, so that the source probably has more.
 
-	data   span // the last data line, relative to start
+	data   span // Data is the last data line, relative to start.
 	event  span
-	lines  int  // data lines seen in this frame
-	fields int  // lines of any field seen in this frame
-	bare   bool // the frame is JSON without field names
+	lines  int  // Lines counts the data lines of this frame.
+	fields int  // Fields counts the lines of any field of this frame.
+	bare   bool // Bare means that the frame is JSON without field names.
 	skipLF bool
-	begun  bool // the byte order mark was looked for
-	ready  bool // next holds a frame that was split but not handed out
+	begun  bool // Begun means that the byte order mark was looked for.
+	ready  bool // Ready means that next holds a frame that was split but not returned.
 	lent   bool // Lent means that buf belongs to the caller of ResetBytes.
 	next   Frame
 }
@@ -199,7 +199,7 @@ func (r *Reader) split() (Frame, bool) {
 		from, to, next := r.line, r.scan+i, r.scan+i+1
 		if r.buf[to] == '\r' {
 			if next == r.end {
-				r.skipLF = true // the other half of a CRLF may still be on its way
+				r.skipLF = true // The other half of a CRLF may still arrive.
 			} else if r.buf[next] == '\n' {
 				next++
 			}
@@ -234,7 +234,7 @@ func (r *Reader) take(from, to int) (Frame, bool) {
 		if r.fields > 0 {
 			return Frame{}, false
 		}
-		return r.emit(), true // a comment before any field: a sign of life, and nothing to keep
+		return r.emit(), true // A comment before any field shows that the source is alive.
 	case from < to:
 		r.field(from, to)
 		return Frame{}, false

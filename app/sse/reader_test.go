@@ -39,7 +39,7 @@ func plainRead(text string) []event {
 		name  string
 		data  []string
 		begun bool
-		bare  bool // the frame is JSON without field names
+		bare  bool // Bare means that the frame is JSON without field names.
 	)
 	end := func() {
 		if data != nil {

@@ -28,7 +28,8 @@ func between(t *testing.T, o BucketOptions, serve func(w http.ResponseWriter, r 
 	if err != nil {
 		t.Fatal(err)
 	}
-	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u); r.Out.Host = r.In.Host }} // the host is signed
+	// The signature covers the host.
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u); r.Out.Host = r.In.Host }}
 	p := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w, r, pass) }))
 	t.Cleanup(p.Close)
 	o.Endpoint = p.URL
@@ -47,7 +48,7 @@ func TestASeekAsksForNothingAndReadsShareARequest(t *testing.T) {
 	want := some(1, 2<<20)
 	put(t, s, "k", "video/mp4", want)
 	b := open(t, s, "k")
-	for _, whence := range []int{io.SeekEnd, io.SeekStart} { // what http.ServeContent does first
+	for _, whence := range []int{io.SeekEnd, io.SeekStart} { // The function http.ServeContent begins with these seeks.
 		if _, err := b.Seek(0, whence); err != nil {
 			t.Fatal(err)
 		}
@@ -146,12 +147,12 @@ func TestABusyBucketIsAskedAgainAndNotForever(t *testing.T) {
 func TestAPartThatFailsForGoodLeavesNoUpload(t *testing.T) {
 	t.Parallel()
 	direct := newBucket(t)
-	var beside, begun atomic.Int64 // parts under way when the upload was given up, and all parts
+	var beside, begun atomic.Int64 // Beside counts the parts in progress when the upload was given up, and begun counts all parts.
 	firstCame, givenUp := make(chan struct{}), make(chan struct{})
 	var underWay atomic.Int64
 	s := openBucket(t, between(t, direct, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		switch r.URL.Query().Get("partNumber") {
-		case "1": // is slow: it ends after the second was refused, and after the upload is given up, if that comes
+		case "1": // Part 1 is slow and ends after part 2 was refused, or after the upload was given up.
 			begun.Add(1)
 			underWay.Add(1)
 			defer underWay.Add(-1)
@@ -198,7 +199,7 @@ func TestACallerWhoLeavesBetweenPartsLeavesNoUpload(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	s := openBucket(t, between(t, direct, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
-		if r.URL.Query().Get("partNumber") != "" { // none reaches the server
+		if r.URL.Query().Get("partNumber") != "" { // No part reaches the server.
 			_, _ = io.Copy(io.Discard, r.Body)
 			leave()
 			panic(http.ErrAbortHandler)

@@ -90,7 +90,7 @@ func putForever(dir string) {
 	_, err = s.Put(context.Background(), "k", "video/mp4", -1, readFunc(func(p []byte) (int, error) {
 		if n++; n == 100 {
 			fmt.Println("in the middle")
-			_, _ = io.Copy(io.Discard, os.Stdin) // the process ends only with the test
+			_, _ = io.Copy(io.Discard, os.Stdin) // The process ends only with the test.
 		}
 		return len(p), nil
 	}))
@@ -120,7 +120,7 @@ func TestAKilledProcessLeavesTheOldBlobWhole(t *testing.T) {
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the process ended with %v", err)
 	}
-	if got := files(t, dir); len(got) != 3 { // the folder of unfinished files, one such file, and the blob
+	if got := files(t, dir); len(got) != 3 { // The folder of unfinished files, one such file, and the blob are left.
 		t.Errorf("left: %v", got)
 	}
 	s := openFolder(t, dir, func() time.Time { return time.Now().Add(unfinishedAgeMax + time.Minute) })
@@ -198,7 +198,7 @@ func TestADamagedFileIsNotServed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	put(t, s, "k", "video/mp4", some(2, 10)) // a repair
+	put(t, s, "k", "video/mp4", some(2, 10)) // Writing the blob again repairs it.
 	holds(t, s, "k", some(2, 10))
 }
 

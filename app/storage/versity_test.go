@@ -29,7 +29,7 @@ const (
 type s3 struct {
 	once     sync.Once
 	cmd      *exec.Cmd
-	leash    io.Closer // while it is open the server runs, so it ends with this process however that ends
+	leash    io.Closer // The server runs while leash is open, so it ends with this process however that ends.
 	dir      string
 	endpoint string
 	err      error
@@ -111,7 +111,7 @@ func (s *s3) start() {
 func (s *s3) stop() {
 	if s.cmd != nil {
 		_ = s.leash.Close()
-		_ = s.cmd.Wait() // the shell's, which says that it killed the server
+		_ = s.cmd.Wait() // The shell reports that it killed the server.
 		s.cmd = nil
 	}
 	if s.dir != "" {

@@ -19,16 +19,16 @@ import (
 	"umg/app/provider"
 )
 
-// The operations of calls.
+// These are the operations of calls.
 const (
-	Chat     = "chat"             // a text answer in a style of messages
-	Generate = "generate_content" // anything else
+	Chat     = "chat"             // Chat is a text answer in a style of messages.
+	Generate = "generate_content" // Generate is any other call.
 )
 
 const (
 	scope        = "umg"
-	parentHeader = "traceparent" // the header of W3C Trace Context; tracestate is neither read nor sent
-	parentBytes  = 55            // bytes of the header in version 00
+	parentHeader = "traceparent" // The gateway neither reads nor sends tracestate.
+	parentBytes  = 55            // A header of version 00 has this many bytes.
 )
 
 // Tracer makes the spans.
@@ -60,20 +60,20 @@ func (t *Tracer) Call(ctx context.Context, operation string, headers http.Header
 // Ending is the result of a call. Empty texts and numbers that are zero are left out of the span.
 type Ending struct {
 	RequestID string
-	Model     string // the public id; empty unless the catalog knows it
+	Model     string // Model is the public id, or empty if the catalog does not know it.
 	Style     string
-	Provider  string // the provider that answered, or else the one that was asked last
-	Upstream  string // the model's name there
+	Provider  string // Provider answered, or was asked last if no provider answered.
+	Upstream  string // Upstream is the provider's name of the model.
 	Outcome   string
 	Finish    string
-	Error     string // the class of a fault, or our own code for an error
-	Output    string // the kind of what was asked for, where it is no text
+	Error     string // Error is the class of a fault, or the gateway's own code.
+	Output    string // Output is the kind of output, or empty for text.
 	Stream    bool
 	Attempts  int
 	FirstByte time.Duration
 
-	InputTokens, OutputTokens, ReasoningTokens int64 // the output has the reasoning
-	CacheReadTokens, CacheWriteTokens          int64 // parts of the input
+	InputTokens, OutputTokens, ReasoningTokens int64 // Output tokens include reasoning tokens.
+	CacheReadTokens, CacheWriteTokens          int64 // Tokens of the cache are parts of the input tokens.
 }
 
 // End ends the span.

@@ -9,8 +9,8 @@ import (
 // most 6% from every duration in it.
 const (
 	stepBits     = 3
-	octaveFirst  = 5  // 2^5 µs
-	octaveLast   = 28 // 2^28 µs
+	octaveFirst  = 5  // The first bucket begins at 2^5 µs.
+	octaveLast   = 28 // The last bucket ends at 2^28 µs.
 	bucketCount  = (octaveLast - octaveFirst) << stepBits
 	percentWhole = 100
 )

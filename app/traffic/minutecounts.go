@@ -12,9 +12,9 @@ import (
 
 const (
 	hourMinutes         = 60
-	replicasMax         = 64 // replicas that Hour reads
+	replicasMax         = 64 // Hour reads at most this many replicas.
 	minutesKept         = 2 * hourMinutes
-	unwrittenMinutesMax = hourMinutes // minutes that wait while the database is unavailable
+	unwrittenMinutesMax = hourMinutes // This many minutes wait while the database is unavailable.
 	countsWrittenEvery  = 5 * time.Second
 	countsWriteTimeMax  = 3 * time.Second
 	minuteSeconds       = 60
@@ -23,21 +23,21 @@ const (
 // Refusal is the reason why a call was refused before any provider was called.
 type Refusal uint8
 
-// The refusals.
+// These are the refusals.
 const (
 	NotRefused         Refusal = iota
-	RateLimited                // a rate limit of the key, the account or the model
-	InsufficientCredit         // the account has too little credit
-	Overloaded                 // this replica sheds load
+	RateLimited                // A rate limit of the key, the account or the model was reached.
+	InsufficientCredit         // The account has too little credit.
+	Overloaded                 // This replica sheds load.
 	refusalCount
 )
 
 // CallResult is what Count adds for one call. A duration of zero is unknown.
 type CallResult struct {
-	Refused   Refusal // a refused call adds to its refusal only
-	Failed    bool    // the gateway or a provider failed
+	Refused   Refusal // A refused call adds to its refusal only.
+	Failed    bool    // The gateway or a provider failed.
 	FirstByte time.Duration
-	Overhead  time.Duration // duration without that of providers and of the upload
+	Overhead  time.Duration // Overhead is the duration without providers and the upload.
 }
 
 // MinuteOptions are what MinuteCounts needs. All but the logger are required.
@@ -54,12 +54,12 @@ type MinuteCounts struct {
 	o  MinuteOptions
 
 	mu      sync.Mutex
-	minutes [unwrittenMinutesMax]minute // by the minute of the hour
+	minutes [unwrittenMinutesMax]minute // The index is the minute of the hour.
 }
 
 // minute holds the counts of one minute. Its slot is reused an hour later, by a minute with another number.
 type minute struct {
-	number              int64 // minutes since 1970
+	number              int64 // Number counts minutes since 1970.
 	calls, errors       int64
 	refused             [refusalCount]int64
 	inFlight, most      int64
@@ -147,6 +147,6 @@ type Minute struct {
 	WrittenAt                                   time.Time
 	Calls, Errors                               int64
 	RateLimited, InsufficientCredit, Overloaded int64
-	InFlight, InFlightMax                       int64 // at the last write, and the maximum over all writes
+	InFlight, InFlightMax                       int64 // InFlight is the count at the last write, InFlightMax the maximum over all writes.
 	FirstByte, Overhead                         Durations
 }

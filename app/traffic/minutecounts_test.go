@@ -61,7 +61,7 @@ func TestEveryReplicaTellsOfAll(t *testing.T) {
 	flying.Store(7)
 	one.recordInFlight()
 	flying.Store(3)
-	for range 2 { // what is written twice is counted once
+	for range 2 { // A second write does not count twice.
 		for _, l := range []*MinuteCounts{one, two} {
 			l.recordInFlight()
 			if err := l.flush(t.Context()); err != nil {
@@ -90,7 +90,7 @@ func TestEveryReplicaTellsOfAll(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	clock.Add(int64(3 * time.Hour))
-	one.Count(CallResult{}) // in the place of a minute of hours ago
+	one.Count(CallResult{}) // The slot still holds a minute of hours ago.
 	if err := one.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}

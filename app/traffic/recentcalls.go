@@ -21,7 +21,7 @@ const (
 	callsWrittenEvery   = time.Second
 	callsWriteTimeMax   = 2 * time.Second
 	callsKeptFor        = 15 * time.Minute
-	fieldBytesMax       = 200 // limit for each value that a caller may have chosen
+	fieldBytesMax       = 200 // A value that a caller may have chosen has at most this many bytes.
 )
 
 // RecentCall is a call of the API that has ended and left no usage record.
@@ -72,7 +72,7 @@ func NewRecentCalls(db *sqlx.DB, now app.Clock, log *slog.Logger) *RecentCalls {
 // Record adds a call to those that Run writes. It never blocks: when too many subjects are pending, it drops the call.
 func (l *RecentCalls) Record(c RecentCall) {
 	for _, word := range []*string{&c.RequestID, &c.KeyID, &c.Method, &c.Route, &c.Style, &c.Model, &c.Code, &c.Reason} {
-		if len(*word) > fieldBytesMax || !utf8.ValidString(*word) || strings.ContainsRune(*word, 0) { // Postgres refuses such text
+		if len(*word) > fieldBytesMax || !utf8.ValidString(*word) || strings.ContainsRune(*word, 0) { // Postgres refuses such text.
 			*word = ""
 		}
 	}

@@ -29,7 +29,7 @@ func TestTheLatestCallOfEachSubjectIsToldOnEveryReplica(t *testing.T) {
 	one.Record(RecentCall{At: now, IP: "203.0.113.7", RequestID: "req_4", Refused: true, Status: 401, Code: "invalid_api_key", Model: "a\x00b"})
 	one.Record(RecentCall{At: now, AccountID: "acct_2", RequestID: "req_5", Refused: true})
 	write(one)
-	other.Record(RecentCall{At: now.Add(-time.Second), AccountID: "acct_1", RequestID: "req_late", Refused: true}) // was slow to be written
+	other.Record(RecentCall{At: now.Add(-time.Second), AccountID: "acct_1", RequestID: "req_late", Refused: true}) // The call is written late.
 	write(other)
 
 	calls, err := other.List(t.Context(), "acct_1", "203.0.113.7", now)

@@ -11,19 +11,19 @@ import (
 // These limits bound the report about trials.
 const (
 	reportDays   = 30
-	placesMax    = 20 // networks or domains at their limit
+	placesMax    = 20 // The report lists at most this many networks or domains at their limit.
 	placesSought = 500
 )
 
 // Report is the trial credit that was given recently. Operators read it.
 type Report struct {
-	Policy Policy     // the configured policy with its defaults
-	Mails  bool       // the server sends mails, so addresses can be verified
-	Closed Closed     // why trials are closed for all users; empty while they are open
-	Given  app.Amount // amount in the last 24 hours, which the daily limit counts
-	Count  int        // trials in the last 24 hours
-	FreeAt *time.Time // when the oldest of them leaves the daily limit, while that is reached
-	Days   []Day      // the last 30 UTC days, the oldest first, and today
+	Policy Policy     // Policy is the configured policy with its defaults.
+	Mails  bool       // Mails means that the server sends mail, so addresses can be verified.
+	Closed Closed     // Closed says why trials are closed for all users. It is empty while they are open.
+	Given  app.Amount // Given is the amount of the last 24 hours, which counts towards the daily limit.
+	Count  int        // Count is the number of trials in the last 24 hours.
+	FreeAt *time.Time // FreeAt is when the oldest trial leaves the daily limit. It is nil while the limit is not reached.
+	Days   []Day      // Days are the last 30 UTC days, the oldest first, and today.
 	Places []Place
 }
 
@@ -32,14 +32,14 @@ type Day struct {
 	Day    time.Time
 	Count  int
 	Amount app.Amount
-	Paid   int // accounts with a trial of that day that have bought credit since
+	Paid   int // Paid counts accounts with a trial of that day that bought credit later.
 }
 
 // Place is a network or a domain that gets no more trials for now.
 type Place struct {
-	Network bool // a network; otherwise a domain of e-mail addresses
+	Network bool // Network distinguishes a network from a domain of e-mail addresses.
 	Name    string
-	Count   int // trials in the last 24 hours
+	Count   int // Count is the number of trials in the last 24 hours.
 	FreeAt  time.Time
 }
 
@@ -75,11 +75,11 @@ func (s *Service) Report(ctx context.Context) (Report, error) {
 // Closed is the reason why no user gets trial credit.
 type Closed string
 
-// The reasons.
+// These are the reasons.
 const (
 	Off          Closed = "off"
-	WithoutMail  Closed = "unmailed" // addresses must be verified, but the server sends no mail
-	LimitReached Closed = "given"    // the daily limit is reached
+	WithoutMail  Closed = "unmailed" // Addresses must be verified, but the server sends no mail.
+	LimitReached Closed = "given"    // The daily limit is reached.
 )
 
 func (p Policy) closed(mails bool, given app.Amount) Closed {

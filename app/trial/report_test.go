@@ -33,11 +33,11 @@ func TestATrialReportCountsWhatWasGivenAndWhoIsAtTheirLimit(t *testing.T) {
 	old := sign("old@elsewhere.example", "198.51.100.1")
 	clock.Advance(25 * time.Hour)
 	began := clock.Now()
-	for i := range 4 { // two from one network, and three of one domain; the domain's limit refuses the fourth
+	for i := range 4 { // Each network gets two trials. The limit of the domain refuses the fourth.
 		sign(fmt.Sprintf("u%d@school.example", i), fmt.Sprintf("192.0.%d.7", 2+i/2))
 		clock.Advance(time.Minute)
 	}
-	for i, ip := range []string{"192.0.3.9", "198.51.100.2", "198.51.101.2"} { // the first address is in the second network
+	for i, ip := range []string{"192.0.3.9", "198.51.100.2", "198.51.101.2"} { // The first address is in the second network.
 		sign(fmt.Sprintf("mailbox%d@gmail.com", i), ip)
 	}
 	r, err := s.Report(t.Context())

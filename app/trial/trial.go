@@ -15,11 +15,11 @@ import (
 	"umg/billing"
 )
 
-// Limits of trials where the policy says nothing.
+// These limits apply where the policy sets none.
 const (
 	networkDayDefault = 5
 	domainDayDefault  = 10
-	trialsDayDefault  = 200 // trials per day from which the default daily amount is computed
+	trialsDayDefault  = 200 // The default daily amount is that of this many trials.
 	day               = 24 * time.Hour
 )
 
@@ -30,9 +30,9 @@ type Policy struct {
 	// RequireVerified gives the credit when the user has verified their e-mail address, not at sign-up. Without mail no address is
 	// verified, and no user gets any.
 	RequireVerified bool
-	NetworkDayMax   int        // trials per day for one network: 256 IPv4 addresses, or one IPv6 subnet
-	DomainDayMax    int        // trials per day for one domain of e-mail addresses, except public mail services
-	DailyMax        app.Amount // trial credit per day for all users together
+	NetworkDayMax   int        // NetworkDayMax limits the trials per day of one network: 256 IPv4 addresses, or one IPv6 subnet.
+	DomainDayMax    int        // DomainDayMax limits the trials per day of one e-mail domain, except public mail services.
+	DailyMax        app.Amount // DailyMax limits the trial credit per day for all users together.
 }
 
 func (p Policy) withDefaults() Policy {
@@ -55,7 +55,7 @@ func (p Policy) withDefaults() Policy {
 type Result struct {
 	Amount    app.Amount
 	ExpiresAt *time.Time
-	Refusal   *app.Error // also nil when trials are off
+	Refusal   *app.Error // Refusal is also nil when trials are off.
 }
 
 // Person is a user who may get trial credit.
@@ -65,7 +65,7 @@ type Person struct{ UserID, AccountID, Email string }
 type Options struct {
 	Policy Policy
 	Now    app.Clock
-	Mails  bool // the server sends mails, so addresses can be verified
+	Mails  bool // Mails means that the server sends mail, so addresses can be verified.
 }
 
 // Service gives trial credit.

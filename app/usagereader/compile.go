@@ -11,14 +11,14 @@ import (
 	"umg/app/meter"
 )
 
-// Targets that are no meters.
+// These targets are no meters.
 const (
 	targetTotal = "total_tokens"
 	targetCost  = "cost"
 	targetTicks = "cost_in_ticks"
 )
 
-// The powers of ten by which costs are multiplied on reading. Costs are kept in 1e-12 dollars, and a tick is 1e-10 dollars.
+// Reading multiplies by these powers of ten. Costs are kept in 1e-12 dollars, and a tick is 1e-10 dollars.
 const (
 	dollarShift = 12
 	tickShift   = 2
@@ -50,7 +50,7 @@ type test struct {
 	slot int
 }
 
-// The kinds of tests. The first two ask for a positive number, the others for any.
+// These are the kinds of tests. The first two ask for a positive number, the others for any.
 const (
 	testWhen   = "when"
 	testUnless = "unless"

@@ -15,9 +15,9 @@ type node struct {
 	// index finds a member by the hash of its name; its length is a power of two.
 	index    []*member
 	branches []branch
-	// key is the only member that the filters of the branches ask for; empty when they ask for several.
+	// key is the only member that the filters of the branches ask for. It is empty when they ask for several.
 	key string
-	// number and word are the slots for the value; none when it is not needed.
+	// number and word are the slots for the value. They are none when it is not needed.
 	number, word int
 	// shift is the power of ten by which a number is multiplied: 3 for thousandths.
 	shift int
@@ -42,9 +42,9 @@ type member struct {
 type branch struct {
 	filter     string
 	conditions []condition
-	// count is the slot for the number of elements; none when it is not needed.
+	// count is the slot for the number of elements. It is none when it is not needed.
 	count int
-	// node has the members of the elements; nil when none are read.
+	// node has the members of the elements. It is nil when none are read.
 	node *node
 }
 
@@ -257,7 +257,7 @@ func (n *node) buildIndex() {
 	}
 }
 
-// commonKey returns the member that all filters ask for and nothing else; empty when there is none.
+// commonKey returns the member that all filters ask for and nothing else, or an empty text.
 func (n *node) commonKey() string {
 	key := ""
 	for _, b := range n.branches {

@@ -55,7 +55,7 @@ func (a *answer) reader(t *testing.T) llm.UsageReader {
 	return r
 }
 
-// expected is the undisputed price of a row in dollars; nil when there is none.
+// expected returns the undisputed price of a row in dollars, or nil.
 func (a *answer) expected(t *testing.T) *big.Rat {
 	t.Helper()
 	switch {

@@ -10,7 +10,7 @@ import (
 	"umg/app/meter"
 )
 
-// Styles of providers that the gateway does not serve yet. Their layouts are in the table.
+// The gateway does not serve these styles of providers yet. Their layouts are in the table.
 const (
 	Embeddings llm.Style = "embeddings"
 	Compact    llm.Style = "compact"

@@ -17,12 +17,12 @@ import (
 	"umg/app/egress"
 )
 
-// Limits of one exchange with a receiver.
+// These limits apply to one exchange with a receiver.
 const (
 	answerBytesMax  = 64 << 10
-	keptBytesMax    = 4 << 10 // bytes of the answer's body that are kept
+	keptBytesMax    = 4 << 10 // This many bytes of the answer's body are kept.
 	keptHeadersMax  = 50
-	keptValueMax    = 512 // bytes of one header
+	keptValueMax    = 512 // This many bytes of one header are kept.
 	retryAfterMax   = 24 * time.Hour
 	pauseMin        = 10 * time.Second
 	pauseMax        = 10 * time.Minute
@@ -49,11 +49,11 @@ type Exchange struct {
 	Duration        time.Duration
 	URL             string
 	RequestHeaders  []Header
-	RequestBody     []byte // the body that was signed
-	Status          int    // zero when nothing was answered
+	RequestBody     []byte // RequestBody is the signed body.
+	Status          int    // Status is zero if the receiver did not answer.
 	ResponseHeaders []Header
-	ResponseBody    []byte // the first 4,096 bytes
-	Error           string // why there is no answer, or only a part of one; empty when all went well
+	ResponseBody    []byte // ResponseBody has the first 4,096 bytes.
+	Error           string // Error says why there is no answer or only a part of one. It is empty after a complete answer.
 
 	retryAfter time.Duration
 }
@@ -102,7 +102,7 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) error {
 	defer func() { _ = resp.Body.Close() }()
 	x.Status, x.ResponseHeaders = resp.StatusCode, kept(resp.Header)
 	x.retryAfter = retryAfter(resp.Header.Get("Retry-After"), s.now())
-	body, err := io.ReadAll(resp.Body) // bounded by the client
+	body, err := io.ReadAll(resp.Body) // The client bounds the body.
 	x.ResponseBody = body[:min(len(body), keptBytesMax)]
 	if err == nil && x.Status >= 300 && x.Status <= 399 {
 		x.Error = "Redirects are not followed: give the address it leads to."
@@ -172,9 +172,9 @@ func retryAfter(value string, now time.Time) time.Duration {
 // verdict is what follows from an attempt.
 type verdict struct {
 	state      State
-	dueAt      *time.Time // the time of the next attempt
-	pauseUntil *time.Time // the end of the pause of the whole endpoint
-	gone       bool       // the endpoint answered 410 and wants no more events
+	dueAt      *time.Time // DueAt is the time of the next attempt, or nil.
+	pauseUntil *time.Time // PauseUntil is the end of the pause of the whole endpoint.
+	gone       bool       // The endpoint answered 410 and wants no more events.
 }
 
 // decide decides what follows from the attempt after which tries were made since the delivery was queued.

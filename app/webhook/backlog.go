@@ -10,7 +10,7 @@ import (
 // These are the limits of what a backlog reports.
 const (
 	backlogCountMax   = 100_000 // More deliveries of one kind are reported as this many.
-	backlogShownMax   = 10      // deliveries, one of each endpoint
+	backlogShownMax   = 10      // Trouble has at most this many deliveries, one of each endpoint.
 	backlogSpan       = time.Hour
 	backlogFailedSpan = 24 * time.Hour
 	backlogLate       = time.Minute // A delivery is reported as late when it is overdue for longer.
@@ -19,15 +19,15 @@ const (
 // Backlog is the state of the deliveries of all accounts, for the operator.
 type Backlog struct {
 	Pending   int64      `db:"pending"`
-	Due       int64      `db:"due"`      // could be sent now
-	Sending   int64      `db:"sending"`  // are under way
-	Retrying  int64      `db:"retrying"` // failed, and wait for their next attempt
-	Held      int64      `db:"held"`     // their endpoint is paused or disabled, or their account frozen
-	Oldest    *time.Time `db:"oldest"`   // when the first of the pending was made
-	DueSince  *time.Time `db:"-"`        // the time since which a delivery could be sent; nil when none can
-	Delivered int64      `db:"-"`        // in the last hour
-	Failed    int64      `db:"-"`        // given up in the last 24 hours
-	Trouble   []Stalled  `db:"-"`        // the ten that wait longest to be sent, one of each endpoint
+	Due       int64      `db:"due"`      // Due deliveries could be sent now.
+	Sending   int64      `db:"sending"`  // Sending deliveries have a worker.
+	Retrying  int64      `db:"retrying"` // Retrying deliveries failed and wait for their next attempt.
+	Held      int64      `db:"held"`     // The endpoint of a held delivery is paused or disabled, or its account is frozen.
+	Oldest    *time.Time `db:"oldest"`   // Oldest is the creation time of the first pending delivery.
+	DueSince  *time.Time `db:"-"`        // DueSince is the time since which a delivery could be sent, or nil if none can.
+	Delivered int64      `db:"-"`        // Delivered counts the last hour.
+	Failed    int64      `db:"-"`        // Failed counts deliveries given up in the last 24 hours.
+	Trouble   []Stalled  `db:"-"`        // Trouble has the ten deliveries that wait longest to be sent, one of each endpoint.
 }
 
 // Stalled is a delivery that is due and that no worker has sent.

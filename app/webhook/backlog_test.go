@@ -56,7 +56,7 @@ func TestTheBacklogCountsWaitingHeldAndUnsentDeliveries(t *testing.T) {
 	if got.DueSince == nil || now.Sub(*got.DueSince) != 3*time.Minute || got.Oldest == nil || now.Sub(*got.Oldest) != 24*time.Hour {
 		t.Errorf("due since %v, the oldest of %v", got.DueSince, got.Oldest)
 	}
-	if len(got.Trouble) != 1 || got.Trouble[0].ID != "whd_1" { // each endpoint has a single delivery here, and only overdue ones are listed
+	if len(got.Trouble) != 1 || got.Trouble[0].ID != "whd_1" { // Each endpoint has a single delivery here, and only overdue ones are listed.
 		t.Errorf("trouble: %+v", got.Trouble)
 	}
 	jobs := b.Jobs()

@@ -18,12 +18,12 @@ import (
 const (
 	recoverBatchMax  = 1000
 	recoverRoundsMax = 10
-	attemptsMax      = 100 // limit for one delivery, however often it is sent again
+	attemptsMax      = 100 // One delivery has at most this many attempts, however often it is sent again.
 	testsMax         = 16  // This many test events may be sent at once.
 	// One account may send this many test events at once, so that its slow receivers do not keep other accounts from
 	// testing.
 	testsByOneMax  = 4
-	testsMinuteMax = 60 // limit for one account
+	testsMinuteMax = 60 // One account may send at most this many test events a minute.
 	testRetry      = 5 * time.Second
 	frozenWords    = "This account is frozen: nothing is sent in its name. Contact support."
 )
@@ -31,12 +31,12 @@ const (
 // State is how far a delivery has come.
 type State string
 
-// The states of a delivery.
+// These are the states of a delivery.
 const (
 	Pending   State = "pending"
 	Delivered State = "delivered"
 	Failed    State = "failed"
-	Cancelled State = "cancelled" // its endpoint was disabled or deleted
+	Cancelled State = "cancelled" // The endpoint was disabled or deleted.
 )
 
 // States lists them in the order they are shown.
@@ -47,13 +47,13 @@ type Delivery struct {
 	ID           string     `db:"id"`
 	EndpointID   string     `db:"endpoint_id"`
 	EndpointName string     `db:"endpoint_name"`
-	EventID      string     `db:"event_id"` // also the webhook-id of each attempt
+	EventID      string     `db:"event_id"` // EventID is also the webhook-id of each attempt.
 	EventType    string     `db:"event_type"`
 	ObjectID     string     `db:"object_id"`
 	State        State      `db:"state"`
 	Attempts     int        `db:"attempts"`
-	NextAt       *time.Time `db:"due_at"`      // the time of the next attempt; nil when there is none
-	LastStatus   int        `db:"last_status"` // zero when the last attempt was not answered, or none was made
+	NextAt       *time.Time `db:"due_at"`      // NextAt is the time of the next attempt, or nil if there is none.
+	LastStatus   int        `db:"last_status"` // LastStatus is zero if the last attempt had no answer, or there was no attempt.
 	LastError    string     `db:"last_error"`
 	CreatedAt    time.Time  `db:"created_at"`
 	UpdatedAt    time.Time  `db:"updated_at"`
@@ -68,7 +68,7 @@ type Attempt struct {
 // DeliveryDetail is a delivery with what was sent and answered, the newest attempt first.
 type DeliveryDetail struct {
 	Delivery
-	Body []byte // the body that is signed
+	Body []byte // Body is the signed body.
 	Log  []Attempt
 }
 
@@ -78,7 +78,7 @@ type DeliveryQuery struct {
 	State      State
 	EventType  string
 	ObjectID   string
-	After      string // the id of the delivery to go on after
+	After      string // The page begins after the delivery with this id.
 	Limit      int
 }
 
@@ -171,9 +171,9 @@ func (s *Service) Resend(ctx context.Context, p app.Principal, id string) (Deliv
 
 // Recovered says what Recover did.
 type Recovered struct {
-	Requeued int  // had failed or were cancelled
-	Created  int  // had never been queued for the endpoint
-	More     bool // there are more than one call does; call again with the same time
+	Requeued int  // Requeued deliveries had failed or were cancelled.
+	Created  int  // Created deliveries had never been queued for the endpoint.
+	More     bool // More means that another call with the same time finds more.
 }
 
 // Recover sends an endpoint every event since a time that it wants and was not delivered: each once, however often it
@@ -263,9 +263,9 @@ func (s *Service) Test(ctx context.Context, p app.Principal, endpointID, eventTy
 
 // testShare are the test events of an account.
 type testShare struct {
-	since time.Time // when the minute began in which sent were
+	since time.Time // Since is the start of the minute in which sent were sent.
 	sent  int
-	now   int // on their way
+	now   int // Now counts the test events in progress.
 }
 
 // beginTest counts a test event that is sent now, unless there are too many. The caller calls end after it.

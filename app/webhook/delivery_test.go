@@ -21,7 +21,7 @@ func TestADeliveryIsSentAgainUnderItsOldID(t *testing.T) {
 	b.emit(b.account)
 	b.deliver(1)
 	d := b.only()
-	for range 2 { // asking twice sends once
+	for range 2 { // A second request does not send the event twice.
 		got, err := b.Resend(t.Context(), b.account, d.ID)
 		if err != nil || got.State != Pending || !got.NextAt.Equal(b.clock.Now()) {
 			t.Errorf("%+v, %v", got, err)
@@ -32,7 +32,7 @@ func TestADeliveryIsSentAgainUnderItsOldID(t *testing.T) {
 	if d = b.only(); d.State != Delivered || d.Attempts != 2 || d.Log[0].Number != 2 || d.Log[0].Status != 200 || d.Log[1].Status != 500 {
 		t.Errorf("%+v", d)
 	}
-	_, err := b.Resend(t.Context(), b.account, d.ID) // although it was delivered
+	_, err := b.Resend(t.Context(), b.account, d.ID) // A delivered event can be sent again.
 	must(t, err)
 	b.deliver(1)
 	for _, c := range r.got() {
@@ -217,7 +217,7 @@ func TestRecoverTakesOnlyATimeThatMakesSense(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
 	b := setup(t, []*receiver{r})
-	old := b.emit(b.account) // before there is an endpoint
+	old := b.emit(b.account) // The account has no endpoint yet.
 	b.clock.Advance(time.Hour)
 	e, _ := b.endpoint(r)
 	for _, since := range []time.Time{{}, b.clock.Now().Add(time.Second)} {
@@ -308,7 +308,7 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsQueueEnds(t *testing.T) {
 	b.endpoint(good)
 	b.emit(b.account)
 	b.deliver(2)
-	b.emit(b.account) // nothing is queued for the endpoint that answered 410
+	b.emit(b.account) // No delivery is queued for the endpoint that answered 410.
 	b.deliver(1)
 	if got := b.get(e.ID); got.Status != Disabled || got.DisabledReason != ByGone || len(gone.got()) != 1 || len(good.got()) != 2 {
 		t.Errorf("%+v, %d and %d calls", got, len(gone.got()), len(good.got()))
@@ -323,7 +323,7 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsQueueEnds(t *testing.T) {
 	}
 	b.exec(`update webhook_deliveries set due_at = due_at + interval '1 minute' where endpoint_id = $1 and state = 'pending' and id <>
 		(select min(id) from webhook_deliveries where endpoint_id = $1 and state = 'pending')`, e.ID)
-	b.deliver(4) // the first answer ends the other two
+	b.deliver(4) // The first answer cancels the other two.
 	b.clock.Advance(time.Hour)
 	b.deliver(0)
 	if n := b.number(`select count(*) from webhook_deliveries where endpoint_id = $1 and state = 'cancelled'`, e.ID); n != 2 {

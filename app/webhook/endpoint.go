@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	endpointsMax   = 20 // limit for one account
+	endpointsMax   = 20 // One account has at most this many endpoints.
 	nameRunesMax   = 80
 	pageSizeMax    = 100
 	pageSizeUsual  = 20
-	idChars        = 26 // characters of a ULID
+	idChars        = 26 // A ULID has this many characters.
 	oldSecretMax   = 24 * time.Hour
 	cancelBatchMax = 5000
 )
@@ -29,17 +29,17 @@ const (
 // Status says whether an endpoint is sent anything.
 type Status string
 
-// The statuses.
+// These are the statuses.
 const (
 	Enabled  Status = "enabled"
 	Disabled Status = "disabled"
 )
 
-// Why an endpoint is disabled.
+// An endpoint is disabled for one of these reasons.
 const (
-	ByUser     = "user"    // its owner did it
-	ByGone     = "gone"    // the endpoint answered 410
-	ByFailures = "failing" // nothing but failures for five days
+	ByUser     = "user"    // The owner disabled it.
+	ByGone     = "gone"    // The endpoint answered 410.
+	ByFailures = "failing" // Every attempt failed for five days.
 )
 
 // Endpoint is where an account wants to hear of events.
@@ -48,12 +48,12 @@ type Endpoint struct {
 	Name           string     `db:"name"`
 	URL            string     `db:"url"`
 	EventTypes     []string   `db:"-"`
-	SecretHint     string     `db:"secret_hint"`          // the last characters of the secret
-	PreviousUntil  *time.Time `db:"previous_valid_until"` // the secret before it is also signed with until then; nil for none
+	SecretHint     string     `db:"secret_hint"`          // SecretHint is the last characters of the secret.
+	PreviousUntil  *time.Time `db:"previous_valid_until"` // The previous secret also signs until PreviousUntil. A nil time means none.
 	Status         Status     `db:"status"`
-	DisabledReason string     `db:"disabled_reason"` // ByUser, ByGone, ByFailures; empty while enabled
+	DisabledReason string     `db:"disabled_reason"` // DisabledReason is ByUser, ByGone or ByFailures, or empty while enabled.
 	DisabledAt     *time.Time `db:"disabled_at"`
-	FailingSince   *time.Time `db:"failing_since"` // the first failure after which nothing went well; nil when the last attempt did
+	FailingSince   *time.Time `db:"failing_since"` // FailingSince is the first failure since the last success. It is nil after a success.
 	CreatedAt      time.Time  `db:"created_at"`
 	UpdatedAt      time.Time  `db:"updated_at"`
 }

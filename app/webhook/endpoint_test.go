@@ -199,7 +199,7 @@ func TestOnlyARealChangeMovesTheTimeOfAnEndpoint(t *testing.T) {
 	if err != nil || got.Name != name || !slices.Equal(got.EventTypes, types) || got.URL != e.URL || got.UpdatedAt.Equal(e.UpdatedAt) {
 		t.Errorf("%v, %v", got, err)
 	}
-	b.emit(b.account) // a completed video, which it no longer wants
+	b.emit(b.account) // The endpoint no longer wants completed videos.
 	b.deliver(0)
 	got, err = b.Disable(t.Context(), b.account, e.ID)
 	if err != nil || got.Status != Disabled || got.DisabledReason != ByUser || got.DisabledAt == nil {

@@ -14,10 +14,10 @@ import (
 
 // Recorded is an event of an account, whether or not any endpoint wants it.
 type Recorded struct {
-	ID        string    `db:"id"` // also the webhook-id of its deliveries
+	ID        string    `db:"id"` // ID is also the webhook-id of its deliveries.
 	Type      string    `db:"type"`
 	ObjectID  string    `db:"object_id"`
-	Body      []byte    `db:"body"` // the body that is signed
+	Body      []byte    `db:"body"` // Body is the signed body.
 	CreatedAt time.Time `db:"created_at"`
 }
 
@@ -25,7 +25,7 @@ type Recorded struct {
 type EventQuery struct {
 	Type  string
 	Since time.Time
-	After string // the id of the event to go on after
+	After string // The page begins after the event with this id.
 	Limit int
 }
 

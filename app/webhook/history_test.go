@@ -45,14 +45,14 @@ func TestTheLogTellsWhatWasDoneToEndpoints(t *testing.T) {
 	step := func(err error) {
 		t.Helper()
 		must(t, err)
-		b.clock.Advance(1e9) // entries of one moment have no order
+		b.clock.Advance(1e9) // Entries with the same time have no order.
 	}
 	e, secret, err := b.Create(t.Context(), p, EndpointSpec{Name: "Render", URL: r.URL + "/hook?token=hidden", EventTypes: Types()})
 	step(err)
 	name, types, url := "Renders", []string{VideoFailed}, r.URL+"/hook?token=another"
 	_, err = b.Update(t.Context(), p, e.ID, EndpointChange{Name: &name, EventTypes: &types, URL: &url})
 	step(err)
-	_, err = b.Update(t.Context(), p, e.ID, EndpointChange{Name: &name, EventTypes: &types}) // nothing is new
+	_, err = b.Update(t.Context(), p, e.ID, EndpointChange{Name: &name, EventTypes: &types}) // The update changes nothing.
 	step(err)
 	_, err = b.Disable(t.Context(), p, e.ID)
 	step(err)
@@ -130,8 +130,7 @@ func TestTheLogTellsOfAnEndpointThatWeDisabled(t *testing.T) {
 	}
 }
 
-// A notice is part of what it tells of: when it cannot be written, the endpoint is not disabled, and the attempt is made
-// again.
+// TestANoticeThatFailsUndoesWhatItTellsOf fails to write a notice. The endpoint is not disabled, and the attempt is repeated.
 func TestANoticeThatFailsUndoesWhatItTellsOf(t *testing.T) {
 	t.Parallel()
 	gone := answering(t, http.StatusGone)

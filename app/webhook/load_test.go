@@ -111,7 +111,7 @@ func TestASlowAccountDoesNotDelayOthers(t *testing.T) {
 	for range 20 {
 		b.emit(p)
 	}
-	other := b.replica() // also one that knows nothing of the first
+	other := b.replica() // Another replica also delivers while the first is busy.
 	if n, err := other.Deliver(t.Context()); err != nil || n != 20 || len(good.got()) != 20 {
 		t.Errorf("%d, %v, %d calls", n, err, len(good.got()))
 	}
@@ -201,7 +201,7 @@ func TestFault82NoFormOfAnInternalAddressIsReached(t *testing.T) {
 	b.emit(b.account)
 	for _, u := range urls {
 		if strings.Contains(u, "good.example:") || u == "" || strings.HasPrefix(u, "https://user:pw@") {
-			continue // those lead outside, or are no row
+			continue // Such URLs lead outside or cannot be stored.
 		}
 		b.exec(`update webhook_endpoints set url = $2 where id = $1`, e.ID, u)
 		b.clock.Advance(time.Second)

@@ -13,17 +13,17 @@ const reportSpan = 24 * time.Hour
 
 // Report is how an endpoint did in the last 24 hours, with its latest failure, for people to look at.
 type Report struct {
-	Succeeded   int           `db:"succeeded"` // attempts
-	Failed      int           `db:"failed"`    // attempts
-	Median      time.Duration `db:"-"`         // the median of all attempts
+	Succeeded   int           `db:"succeeded"` // Succeeded counts attempts.
+	Failed      int           `db:"failed"`    // Failed counts attempts.
+	Median      time.Duration `db:"-"`         // Median is the median of all attempts.
 	P95         time.Duration `db:"-"`
-	LastFailure *Failure      `db:"-"` // nil when nothing failed
+	LastFailure *Failure      `db:"-"` // LastFailure is nil if no attempt failed.
 }
 
 // Failure is a failed attempt in short.
 type Failure struct {
 	At         time.Time
-	Status     int // zero when nothing was answered
+	Status     int // Status is zero if the receiver did not answer.
 	Error      string
 	DeliveryID string
 }

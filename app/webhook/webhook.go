@@ -25,7 +25,7 @@ import (
 	"umg/app/postgres"
 )
 
-// The event types; service.md, Events: exactly these two.
+// These are the only event types.
 const (
 	VideoCompleted = "video.completed"
 	VideoFailed    = "video.failed"
@@ -34,7 +34,7 @@ const (
 // Types lists the event types in the order they are shown.
 func Types() []string { return []string{VideoCompleted, VideoFailed} }
 
-// The waits of production.
+// These are the waits of production.
 const (
 	attemptStandard = 15 * time.Second
 	pollStandard    = 2 * time.Second
@@ -46,7 +46,7 @@ const (
 type Event struct {
 	AccountID string
 	Type      string
-	ObjectID  string // unique with the type: an object has at most one event of a type
+	ObjectID  string // An object has at most one event of a type.
 }
 
 // Options configure the service. All but Notify, LockActor and Waits are required.
@@ -54,10 +54,10 @@ type Options struct {
 	Egress *egress.Client
 	Now    app.Clock
 	IDs    app.IDs
-	Random io.Reader           // the source of secrets and nonces
-	Jitter func(n int64) int64 // a number from 0 to n-1
+	Random io.Reader           // Random is the source of secrets and nonces.
+	Jitter func(n int64) int64 // Jitter returns a number from 0 to n-1.
 	Log    *slog.Logger
-	Key    [32]byte // seals secrets at rest
+	Key    [32]byte // Key encrypts secrets at rest.
 
 	// Notify tells the people of an account about an endpoint, in the transaction that changes the endpoint. An error
 	// means that the database failed, and rolls that transaction back. When Notify is nil, no notification is sent.
@@ -66,25 +66,25 @@ type Options struct {
 	// LockActor fails when the session or key of a caller who makes an endpoint has ended since the request began, and keeps it from
 	// ending before the transaction does. Nil never fails.
 	LockActor func(ctx context.Context, q postgres.Queryer, p app.Principal) error
-	Waits     Waits // zero values take the defaults of production
+	Waits     Waits // Zero values mean the defaults of production.
 }
 
 // Notice is something that the people of an account should know about one of its endpoints.
 type Notice struct {
 	AccountID  string
 	EndpointID string
-	Name       string // the name of the endpoint
-	Address    string // the address of the endpoint, without its query
-	Disabled   bool   // nothing is sent to it any more; else it is failing
-	Text       string // what happened to it, in sentences that name neither
+	Name       string // Name is the name of the endpoint.
+	Address    string // Address is the address of the endpoint without its query.
+	Disabled   bool   // Disabled means that no more events are sent. Otherwise the endpoint is failing.
+	Text       string // Text says in sentences what happened, without name and address.
 }
 
 // Waits are the limits and pauses of the worker, so that tests need not wait.
 type Waits struct {
-	Attempt time.Duration // for one attempt from the look-up of the name to the end of the answer
-	Poll    time.Duration // between two looks for what is due
-	Claim   time.Duration // after which another replica takes a delivery over; longer than an attempt by 20 s
-	Sweep   time.Duration // between two removals of what is too old
+	Attempt time.Duration // Attempt bounds one attempt, from the look-up of the name to the end of the answer.
+	Poll    time.Duration // Poll is the pause between two looks for due deliveries.
+	Claim   time.Duration // After Claim another replica may claim the delivery. It is longer than an attempt by 20 s.
+	Sweep   time.Duration // Sweep is the pause between two removals of old deliveries.
 }
 
 // Service keeps endpoints and deliveries. It is safe for concurrent use.
@@ -97,8 +97,8 @@ type Service struct {
 	counts counts
 
 	testsMu sync.Mutex
-	tests   map[string]bool      // endpoints that a test event is on its way to
-	shares  map[string]testShare // by account
+	tests   map[string]bool      // The keys are endpoints with a test event in progress.
+	shares  map[string]testShare // The keys are accounts.
 }
 
 // counts are what Stats reports.

@@ -12,14 +12,14 @@ import (
 	"umg/app/postgres"
 )
 
-// How much is under way at once, and how much a sweep does.
+// These limits apply to deliveries in progress and to a sweep.
 const (
-	atOnceMax         = 64 // deliveries of this replica at once
-	strugglingMax     = 32 // deliveries among them to endpoints whose last attempt failed
+	atOnceMax         = 64 // This replica sends at most this many deliveries at once.
+	strugglingMax     = 32 // At most this many deliveries are to endpoints whose last attempt failed.
 	accountAtOnceMax  = 16
 	endpointAtOnceMax = 4
 	retention         = 30 * 24 * time.Hour
-	sweepBatchMax     = 100 // events, each with its deliveries and attempts
+	sweepBatchMax     = 100 // The unit is events, each with its deliveries and attempts.
 	sweepRoundsMax    = 100
 	recordMax         = 20 * time.Second // Recording an attempt may take this long, while the claim still holds.
 	recordPauseMin    = 100 * time.Millisecond
@@ -27,14 +27,14 @@ const (
 
 // Stats count what happened since the start of the process.
 type Stats struct {
-	Events         int64 // recorded
-	Attempts       int64 // made and written down
-	Delivered      int64 // events that a receiver took
+	Events         int64 // Events counts recorded events.
+	Attempts       int64 // Attempts counts attempts that were made and stored.
+	Delivered      int64 // Delivered counts events that a receiver accepted.
 	FailedAttempts int64
-	GivenUp        int64 // deliveries that failed for good
+	GivenUp        int64 // GivenUp counts deliveries that will not be retried.
 	Disabled       int64 // Disabled counts endpoints that were disabled because their deliveries failed.
 	Lost           int64 // Lost counts attempts whose delivery another worker had claimed by their end.
-	Running        int64 // attempts under way now
+	Running        int64 // Running counts the attempts in progress.
 }
 
 // Stats returns the counters for metrics.
@@ -106,7 +106,7 @@ type pass struct {
 	running    int
 	struggling int
 	finished   int
-	claimable  bool // there may be something due
+	claimable  bool // Claimable means that a delivery may be due.
 }
 
 func (s *Service) newPass() *pass {

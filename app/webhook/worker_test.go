@@ -50,7 +50,7 @@ func TestFault80EachKindOfReceiver(t *testing.T) {
 		answer http.HandlerFunc
 		state  State
 		status int
-		wait   time.Duration // until the next attempt
+		wait   time.Duration // Wait is the time until the next attempt.
 		words  string
 	}{
 		"200":               {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }, Delivered, 200, 0, ""},
@@ -217,7 +217,7 @@ func TestFault83ADeadReplicaLosesNothing(t *testing.T) {
 	}
 	x, err := dead.post(t.Context(), list[0].target, list[0].EventID, list[0].Body)
 	must(t, err)
-	b.deliver(0) // the claim still stands
+	b.deliver(0) // The claim is still valid.
 	b.clock.Advance(dead.o.Waits.Claim)
 	b.deliver(1)
 	calls := r.got()
@@ -227,7 +227,7 @@ func TestFault83ADeadReplicaLosesNothing(t *testing.T) {
 	if err := verify(secret, calls[1], b.clock.Now()); err != nil {
 		t.Error(err)
 	}
-	o, err := b.finish(t.Context(), list[0], x, verdict{state: Delivered}, b.clock.Now()) // the worker was only suspended
+	o, err := b.finish(t.Context(), list[0], x, verdict{state: Delivered}, b.clock.Now()) // The worker was only suspended.
 	if err != nil || !o.lost || len(b.only().Log) != 1 {
 		t.Errorf("%+v, %v: %+v", o, err, b.only())
 	}
@@ -280,7 +280,7 @@ func TestFault86AnEndpointThatIsDownForFiveDaysIsDisabledAndRecovered(t *testing
 	e, _ := b.endpoint(r)
 	start := b.clock.Now()
 	var want []string
-	for range 24 { // five days
+	for range 24 { // The loop takes five days.
 		want = append(want, b.emit(b.account))
 		_, err := b.Deliver(t.Context())
 		must(t, err)
@@ -299,7 +299,7 @@ func TestFault86AnEndpointThatIsDownForFiveDaysIsDisabledAndRecovered(t *testing
 	if n := b.number(`select count(*) from webhook_deliveries where state = 'pending'`); n != 0 {
 		t.Errorf("%d are still pending", n)
 	}
-	want = append(want, b.emit(b.account)) // happens while it is disabled
+	want = append(want, b.emit(b.account)) // The event happens while the endpoint is disabled.
 	b.deliver(0)
 	if _, err := b.Recover(t.Context(), b.account, e.ID, start); app.AsError(err).Code != "webhook_endpoint_disabled" {
 		t.Error(err)
@@ -399,9 +399,9 @@ func TestRunDeliversAtOnceAndGivesBackWhatItCannotEnd(t *testing.T) {
 	go func() { ended <- b.Run(ctx, pgtest.DSN(t, b.db)) }()
 	b.emit(other)
 	<-stuck
-	b.emit(b.account) // the poll is an hour away, and the other one hangs: only the notification brings it
+	b.emit(b.account) // The poll is an hour away and the other delivery hangs, so only the notification wakes the worker.
 	<-arrived
-	for b.Stats().Delivered == 0 { // the answer is written down just after the receiver gave it
+	for b.Stats().Delivered == 0 { // The worker stores the answer just after the receiver gave it.
 		runtime.Gosched()
 	}
 	cancel()
@@ -432,7 +432,7 @@ func TestRunComesBackForRetriesAndLapsedClaims(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx, pgtest.DSN(t, b.db)) }()
-	b.clock.Advance(5 * time.Second) // nothing notifies the worker of the time
+	b.clock.Advance(5 * time.Second) // No notification follows from the time.
 	<-arrived
 	b.emit(b.account)
 	<-arrived

@@ -83,10 +83,10 @@ const claimSQL = `
 
 // outcome is what the end of an attempt did to its endpoint.
 type outcome struct {
-	lost     bool   // another replica has taken the delivery over, or it was cancelled
-	disabled string // the reason
-	name     string // the name of an endpoint that was disabled or whose owners get a mail
-	warned   int    // the days of failures of which the account is notified now
+	lost     bool   // Another replica has claimed the delivery, or it was cancelled.
+	disabled string // Disabled is the reason why the endpoint was disabled, or empty.
+	name     string // Name is the name of an endpoint that was disabled or whose owners get a mail.
+	warned   int    // Warned is the number of days of failures in the notification, or zero.
 }
 
 // errLost ends the transaction of an attempt that does not count.
@@ -184,7 +184,7 @@ func disable(ctx context.Context, tx *sqlx.Tx, endpointID, reason string, now ti
 
 // endAttempt writes the attempt and the new state of its delivery, or neither when another replica has claimed the delivery.
 func endAttempt(ctx context.Context, tx *sqlx.Tx, c claimed, x Exchange, v verdict, now time.Time) (bool, error) {
-	sent, err := json.Marshal(append([]Header{}, x.RequestHeaders...)) // an empty list, not null
+	sent, err := json.Marshal(append([]Header{}, x.RequestHeaders...)) // The append makes an empty list instead of null.
 	if err != nil {
 		return false, fmt.Errorf("webhook: headers: %w", err)
 	}

@@ -14,11 +14,11 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of what operators read of a queue.
+// These limits apply to what operators read of a queue.
 const (
-	JobsPage    = 50      // jobs per page
+	JobsPage    = 50      // A page has this many jobs.
 	JobCountMax = 100_000 // Queues with more jobs are counted to this many.
-	jobTextMax  = 200     // bytes of a search text
+	jobTextMax  = 200     // A search text has at most this many bytes.
 	// GivenUpSpan is how long jobs that were given up are listed.
 	GivenUpSpan = 24 * time.Hour
 )
@@ -26,11 +26,11 @@ const (
 // JobState is how far a job is.
 type JobState string
 
-// The states of jobs.
+// These are the states of jobs.
 const (
-	JobWaiting JobState = "waiting" // its time has come, or comes, and no attempt has failed
-	JobFailing JobState = "failing" // its last attempt failed, and another follows
-	JobWorking JobState = "working" // a worker has claimed it
+	JobWaiting JobState = "waiting" // No attempt has failed, and the job is due or will be.
+	JobFailing JobState = "failing" // The last attempt failed, and another follows.
+	JobWorking JobState = "working" // A worker has claimed the job.
 	JobGivenUp JobState = "given_up"
 )
 

@@ -14,9 +14,9 @@ import (
 
 // Task is work that repeats.
 type Task struct {
-	Name  string          // names the task in logs
-	Every time.Duration   // the pause before the task runs again
-	Wakes <-chan struct{} // ends the pause; may be nil
+	Name  string          // Name is the name of the task in logs.
+	Every time.Duration   // Every is the pause before the task runs again.
+	Wakes <-chan struct{} // A value from Wakes ends the pause. Wakes may be nil.
 	// Work does a limited part of what is due. It reports whether more may be due, and then runs again without a pause.
 	Work func(ctx context.Context) (more bool, err error)
 }

@@ -34,6 +34,7 @@ var errBehind = errors.New("lease: the books are further than this run knew")
 // applier is the state of the goroutine that applies settlements to the ledger. Recover and Run use it one after the other.
 type applier struct {
 	applied atomic.Uint64 // The journal is applied up to this position.
+	hurry   chan struct{} // Hurry ends the wait for more settlements, because a caller waits for those that are there.
 	highest int64         // This is the highest epoch that this replica ever had.
 	moved   time.Duration // The cursor moved last at this time.
 	read    readAhead

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -131,5 +132,33 @@ func TestCreditIsTakenAheadForAMinuteWithoutTheBooks(t *testing.T) {
 	l.creditAccountFree, l.granted = 2000, 100
 	if a, low = l.beginAhead(now + topEvery); !low || l.free()+a.Want > 2100/aheadShare {
 		t.Errorf("of 2100 there are taken %+v %v", a, low)
+	}
+}
+
+// TestACallerOfBookedDoesNotWaitForMoreSettlements takes the quickest of a few, because a busy machine only makes them slower.
+func TestACallerOfBookedDoesNotWaitForMoreSettlements(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.account("acc_1", app.Dollar)
+	manager, end := s.open("one", true)
+	t.Cleanup(end)
+	quickest := time.Hour
+	for i := range 20 {
+		id := fmt.Sprint("req_", i)
+		h, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: app.Cent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := manager.Settle(t.Context(), h, settlementOf(id, app.Cent)); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := manager.Booked(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		quickest = min(quickest, time.Since(began))
+	}
+	if quickest > applyEvery*4/5 {
+		t.Errorf("a settlement is in the ledger after %s at the earliest, and the applier waits %s for more", quickest, applyEvery)
 	}
 }

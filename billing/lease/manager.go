@@ -64,6 +64,7 @@ func New(o Options) (*Manager, error) {
 		returns: make(chan *lease, returnQueueMax), topUps: make(chan *lease, returnQueueMax),
 		mono: func() time.Duration { return o.Now().Sub(start) }, pause: sleep,
 	}
+	t.applier.hurry = make(chan struct{}, 1)
 	if o.Journal == nil {
 		t.applier.database = newDatabaseLog()
 		t.settlements = t.applier.database

@@ -76,6 +76,7 @@ func (m *Manager) Booked(ctx context.Context) error {
 		return nil // Without a journal a durable settlement is already in the ledger.
 	}
 	for last := m.o.Journal.Last(); m.appliedTo() < last; {
+		offer(m.applier.hurry, struct{}{})
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

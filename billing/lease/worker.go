@@ -14,7 +14,8 @@ import (
 
 // These limits apply to the worker.
 const (
-	applyEvery    = 20 * time.Millisecond
+	// The applier waits this long for more settlements after the first one, because a pass costs about as much for one as for ten.
+	applyEvery    = 50 * time.Millisecond
 	applyEveryMax = 100 * time.Millisecond // The applier waits at most this long while the database is slow.
 	// The applier waits this many times as long as a pass took, which sends fewer and larger batches to a slow database.
 	applyPauseFactor = 4
@@ -147,6 +148,8 @@ func (m *Manager) applyLoop(ctx context.Context) {
 			timer.Stop()
 			m.restartEpoch(ctx)
 		case <-m.applier.wake():
+			timer.Stop()
+		case <-m.applier.hurry:
 			timer.Stop()
 		case <-timer.C:
 		}

@@ -277,13 +277,13 @@ func (c *client) eventsSince(ctx context.Context, from, to time.Time, after stri
 	return list, found.Err() == nil && found.Meta() != nil && found.Meta().HasMore, requestError(ctx, "list events", found.Err())
 }
 
-// apiError is the error that Stripe returned; nil when err is something else.
+// apiError returns the error that Stripe returned, or nil when err is something else.
 func apiError(err error) *api.Error {
 	said, _ := errors.AsType[*api.Error](err)
 	return said
 }
 
-// refusal is why a card was declined; nil when err is something else.
+// refusal returns why a card was declined, or nil when err is something else.
 func refusal(err error) *api.Error {
 	if said := apiError(err); said != nil && said.Type == api.ErrorTypeCard {
 		return said

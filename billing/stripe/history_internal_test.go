@@ -170,7 +170,7 @@ func TestWhatCannotBeLoggedIsNotDone(t *testing.T) {
 	}
 }
 
-// Two operators may finish the same refund when neither knows its outcome.
+// TestARefundThatTwoFinishIsToldOnce has two operators finish the same refund when neither knows its outcome.
 func TestARefundThatTwoFinishIsToldOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -106,7 +106,7 @@ type RefundRequest struct {
 	Operator string
 	Reason   string
 	From     app.Origin // From is the command that made the request.
-	Once     string     // Once is from Service.NewRefund; a refund sent twice with it is made once. Empty for a command.
+	Once     string     // Once is from Service.NewRefund; a refund sent twice with it is made once. It is empty for a command.
 }
 
 // NewRefund returns a name under which a refund is made only once, however often it is sent.

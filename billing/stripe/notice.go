@@ -30,7 +30,7 @@ const (
 type Notice struct {
 	Kind NoticeKind
 	Text string
-	At   *time.Time // At is when it began; nil when that is not known.
+	At   *time.Time // At is when it began. It is nil when that is not known.
 }
 
 // Notices returns what the members of an account should know now.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An account in debt must be able to buy, because nothing else pays the debt. An open dispute is another reason to stay
-// frozen.
+// TestWhoOwesMayBuyAndSpendsAgainUnlessADisputeIsOpen buys credit for an account in debt, because nothing else pays the debt. An
+// open dispute is another reason to stay frozen.
 func TestWhoOwesMayBuyAndSpendsAgainUnlessADisputeIsOpen(t *testing.T) {
 	t.Parallel()
 	h := open(t)

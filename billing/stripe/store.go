@@ -86,7 +86,7 @@ func updateTopup(ctx context.Context, q postgres.Queryer, was, next topupRow) (k
 	return postgres.Changed(done, err)
 }
 
-// account is what this package stores of an account.
+// accountRow is what this package stores of an account.
 type accountRow struct {
 	AccountID      string      `db:"account_id"`
 	CustomerID     string      `db:"customer_id"`

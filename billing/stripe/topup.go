@@ -59,14 +59,14 @@ type Topup struct {
 	AccountID     string
 	Cents         int64
 	State         State
-	URL           string // URL is the page for paying; empty unless open.
+	URL           string // URL is the page for paying. It is empty unless the top-up is open.
 	ReceiptURL    string // ReceiptURL is empty before the payment.
 	Failure       string // Failure is the message of the card's bank.
 	RefundedCents int64
 	CreatedAt     time.Time
 	PaidAt        *time.Time
 	Auto          bool   // Auto marks a charge of a saved card because credit was low.
-	Source        string // Source is that of its grant in the ledger; empty until Stripe knows the payment.
+	Source        string // Source is that of its grant in the ledger. It is empty until Stripe knows the payment.
 }
 
 func (t topupRow) topup() Topup {

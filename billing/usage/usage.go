@@ -41,14 +41,16 @@ type Reports struct {
 	db *sqlx.DB
 	// reads is the pool for whatever may read many rows.
 	reads *sqlx.DB
-	o     Options
+	// longReports has an element for each long report that is being read.
+	longReports chan struct{}
+	o           Options
 }
 
 // NewReports returns reports of a migrated database. It panics when a required option is missing.
 func NewReports(db *sqlx.DB, o Options) *Reports {
 	app.RequireOptions("usage.NewReports", map[string]bool{"db": db != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil})
 	o.RecordsKept = cmp.Or(o.RecordsKept, recordsKept)
-	return &Reports{db: db, reads: cmp.Or(o.Reads, db), o: o}
+	return &Reports{db: db, reads: cmp.Or(o.Reads, db), longReports: make(chan struct{}, longReportsMax), o: o}
 }
 
 // Run maintains the partitions of usage records and updates the statistics of models until ctx ends. Any number of replicas may

@@ -26,7 +26,7 @@ import (
 const journalInDatabase = "postgres"
 
 const (
-	monthMax        = 31 * 24 * time.Hour // The longest month.
+	monthMax        = 31 * 24 * time.Hour // A month lasts at most this long.
 	redisTimeoutMax = time.Second
 )
 

@@ -20,7 +20,8 @@ import (
 	"umg/billing"
 )
 
-// The transaction that disables an endpoint also writes the mails. One invalid address must not stop the mails to the others.
+// TestOwnersAndAdminsAreWrittenToAboutAnEndpoint disables an endpoint, whose transaction also writes the mails. One invalid address
+// must not stop the mails to the others.
 func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 	t.Parallel()
 	db, ids, log := pgtest.New(t), app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)

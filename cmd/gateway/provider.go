@@ -130,7 +130,7 @@ func (f *editFlags) by() string {
 	return userAtHost()
 }
 
-// provider is the entry of the catalog, and the key that was read from standard input; empty when the entry refers to one elsewhere.
+// provider returns the entry of the catalog, and the key from standard input, which is empty when the entry refers to one elsewhere.
 func (c *providerAdd) provider(stdin io.Reader) (p catalog.FileProvider, key string, err error) {
 	known, ok := preset.Find(c.Preset)
 	if !ok {
@@ -245,7 +245,7 @@ func countUnpriced(choices []library.Choice) (n int) {
 	return n
 }
 
-// readList returns the provider's list of models; nil when it has none.
+// readList returns the provider's list of models, or nil when it has none.
 func readList(
 	ctx context.Context, client *provider.Client, p *catalog.FileProvider, sources catalog.Sources,
 ) ([]modellist.Model, error) {

@@ -13,7 +13,7 @@ import (
 	"umg/billing/lease"
 )
 
-// For each place that refuses because of the service itself, this names the case of
+// readinessOf names, for each place that refuses because of the service itself, the case of
 // TestALastingRefusalMakesTheReplicaUnready that shows its readiness. Without a case, the text after the dash says why the
 // replica stays ready.
 var readinessOf = map[string]string{
@@ -127,8 +127,8 @@ var readinessOf = map[string]string{
 	"billing/stripe.unavailable: payments_unavailable":        "- the payment service",
 }
 
-// A developer who adds a reason to refuse calls decides whether it lasts, and adds a case if it does. The test must not run
-// beside tests that measure the heap.
+// TestEveryReasonToRefuseCallsHasItsReadiness makes a developer who adds a reason decide whether it lasts, and add a case if it does.
+// The test must not run beside tests that measure the heap.
 func TestEveryReasonToRefuseCallsHasItsReadiness(t *testing.T) {
 	shown := map[string]bool{}
 	for _, s := range refusalCases {
@@ -276,7 +276,7 @@ var refusalCases = []refusalCase{
 	}},
 }
 
-// The test must not run beside tests that measure the heap.
+// TestALastingRefusalMakesTheReplicaUnready must not run beside tests that measure the heap.
 func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
 	for _, c := range refusalCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
 	}
 }
 
-// A replica whose full capacity is in use stays ready while calls end and others begin. The test must not run beside tests
+// TestABusyReplicaIsReady uses the full capacity of a replica while calls end and others begin. The test must not run beside tests
 // that measure the heap.
 func TestABusyReplicaIsReady(t *testing.T) {
 	s := newFixture(t)

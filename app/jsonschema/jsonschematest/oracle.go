@@ -17,7 +17,7 @@ import (
 	"umg/app"
 )
 
-// The bounds of app/jsonschema, and its code for a body that is not JSON.
+// These are the bounds of app/jsonschema, and its code for a body that is not JSON.
 const (
 	depthMax        = 128
 	numberBytesMax  = 1024

@@ -20,7 +20,7 @@ import (
 	"github.com/lib/pq"
 )
 
-// Limits of the local cluster.
+// These limits apply to the local cluster.
 const (
 	readyEvery     = 10 * time.Millisecond
 	readyMax       = 2 * time.Minute // Recovery after a crash replays what has no checkpoint yet.
@@ -32,7 +32,7 @@ const (
 	logBytesMax    = 16 << 20
 )
 
-// The names inside the data folder.
+// These are the names inside the data folder.
 const (
 	clusterName = "postgres"
 	lockName    = "postgres.lock"

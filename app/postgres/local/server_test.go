@@ -108,7 +108,7 @@ func rows(t *testing.T, db *sqlx.DB) (n int) {
 
 func TestKeepsItsDataFromAColdToAWarmStart(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(openDir(t), "data") // made by the first start
+	dir := filepath.Join(openDir(t), "data") // The first start creates the folder.
 	l := start(t, Options{Dir: dir, Durable: true})
 	db := open(t, l.DSN())
 	mustExec(t, db, "create table kept as select generate_series(1, 5)")
@@ -122,7 +122,7 @@ func TestKeepsItsDataFromAColdToAWarmStart(t *testing.T) {
 	if err := db.Get(&addresses, "show listen_addresses"); err != nil || addresses != "" {
 		t.Errorf("the server listens on %q, %v", addresses, err)
 	}
-	stop(t, l) // with a session still open
+	stop(t, l) // A session is still open.
 	if err, open := <-l.Exited(); open {
 		t.Fatalf("a stop was reported as an accident: %v", err)
 	}
@@ -147,7 +147,7 @@ func TestRefusesASecondGatewayInTheSameFolder(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is in use by another gateway") || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("second start: %v", err)
 	}
-	open(t, l.DSN()) // the first is unharmed
+	open(t, l.DSN()) // The first server still accepts connections.
 }
 
 func TestRefusesAnotherMajorVersionAndTouchesNothing(t *testing.T) {
@@ -371,7 +371,7 @@ func TestServesFromAPathTooLongForASocket(t *testing.T) {
 func TestSaysWhyRootCannotUseAClosedFolder(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		return // only root changes to another user
+		return // Only root changes to another user.
 	}
 	closed := shortDir(t)
 	_, err := Start(t.Context(), Options{Dir: filepath.Join(closed, "data")})

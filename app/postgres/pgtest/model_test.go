@@ -8,7 +8,7 @@ import (
 
 // TestTheModelIsReplacedWhenMigrationsChange copies a model of the current migrations, and one of others.
 func TestTheModelIsReplacedWhenMigrationsChange(t *testing.T) {
-	dir, err := os.MkdirTemp("", "m") // short: the path of a socket
+	dir, err := os.MkdirTemp("", "m") // The name is short, because the path of a socket has at most 107 bytes.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ const (
 	poolMax      = 8
 	statementMax = 15 * time.Second // A statement waits for the other tests, which keep all cores busy.
 	fullPause    = time.Second
-	diskFull     = "53100" // Postgres: disk_full
+	diskFull     = "53100" // This is the SQLSTATE disk_full.
 )
 
 // server is the one server of this test binary. It ends with the binary, which cannot run code at its end, so the next

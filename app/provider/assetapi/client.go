@@ -13,7 +13,7 @@ import (
 	"umg/app/provider"
 )
 
-// The time limits of calls, and the largest answer.
+// These are the time limits of calls, and the largest answer.
 const (
 	createTimeout  = 20 * time.Second
 	statusTimeout  = 15 * time.Second

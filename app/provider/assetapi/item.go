@@ -12,7 +12,7 @@ import (
 	"umg/app/provider"
 )
 
-// Bounds of the members of an item.
+// These limits apply to the members of an item.
 const (
 	idBytesMax     = 256
 	statusBytesMax = 64

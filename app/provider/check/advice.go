@@ -15,7 +15,7 @@ import (
 //go:embed advice.yaml
 var adviceFile []byte
 
-// The problems that steps find themselves.
+// Steps find these problems themselves.
 const (
 	problemUnusable     = "unusable"
 	problemCatalog      = "catalog"

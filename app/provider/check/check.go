@@ -14,7 +14,7 @@ import (
 // State is how far a step is.
 type State string
 
-// The states of a step.
+// These are the states of a step.
 const (
 	Waiting State = "waiting"
 	Running State = "running"
@@ -23,7 +23,7 @@ const (
 	Skipped State = "skipped"
 )
 
-// The names of steps. The last four are there for each style.
+// These are the names of steps. The last four exist for each style.
 const (
 	StepCredential = "credential" // Further credentials have their number behind the name, such as credential 2.
 	StepList       = "list"
@@ -41,18 +41,18 @@ type Step struct {
 	Style llm.Style
 	Model string
 	State State
-	// Started is when the step began; zero before.
+	// Started is when the step began. It is zero before.
 	Started time.Time
-	// Took is how long the step took; zero until it has ended.
+	// Took is how long the step took. It is zero until it has ended.
 	Took time.Duration
 	// Detail is what was found, in a sentence.
 	Detail string
 	// ProviderWords is what the provider said about its error, without anything that looks like a credential.
 	ProviderWords string
-	// Advice is a sentence that says what to do; empty unless the step has failed.
+	// Advice is a sentence that says what to do. It is empty unless the step has failed.
 	Advice string
-	// Tokens is what the test call of the step used, and Cost what it cost the operator; nil when that is not known. The step about usage
-	// has neither, since it is about calls of other steps.
+	// Tokens is what the test call of the step used, and Cost what it cost the operator, or nil when that is not known. The step about
+	// usage has neither, since it is about calls of other steps.
 	Tokens Tokens
 	Cost   *app.Amount
 }
@@ -60,7 +60,7 @@ type Step struct {
 // Tokens are counts of what test calls used.
 type Tokens struct{ Input, Output int64 }
 
-// Options of Run. File, Sources, Client and Now are required.
+// Options configure Run. File, Sources, Client and Now are required.
 type Options struct {
 	File    catalog.FileProvider
 	Sources catalog.Sources
@@ -71,7 +71,7 @@ type Options struct {
 	Alternatives []catalog.FileModel
 	Client       *provider.Client
 	Now          app.Clock
-	// Store keeps what test calls cost; nil to keep nothing. By is the operator for whom the test runs.
+	// Store keeps what test calls cost; nil keeps nothing. By is the operator for whom the test runs.
 	Store *Store
 	By    string
 	// StepTimeMax bounds each step. The default is StepTimeMaxDefault.
@@ -84,7 +84,7 @@ const StepTimeMaxDefault = time.Minute
 // Result is the outcome of a test.
 type Result struct {
 	Steps []Step
-	// Models is the list of the provider; nil when it was not read.
+	// Models is the list of the provider. It is nil when it was not read.
 	Models []modellist.Model
 	// Passed means that no step has failed, and that the test was not cancelled.
 	Passed    bool
@@ -92,7 +92,7 @@ type Result struct {
 	// Cost is what all test calls cost, as far as it is known, and Calls is how many the provider may charge for.
 	Cost  app.Amount
 	Calls int
-	// Unbooked is why test calls could not be kept; nil when all were.
+	// Unbooked is why test calls could not be kept. It is nil when all were.
 	Unbooked error
 	// Took is how long the test took.
 	Took time.Duration

@@ -27,7 +27,7 @@ type run struct {
 	result   Result
 	provider *catalog.Provider
 	targets  []*target
-	// problem is why no further request makes sense; empty while requests do.
+	// problem is why no further request makes sense. It is empty while requests do.
 	problem string
 	// skew is how far the clock of this server is ahead of that of the provider, when dated is set.
 	skew  time.Duration

@@ -34,7 +34,7 @@ type emulated struct {
 	credential string
 	// models are the names of models, each with the styles in which it is called.
 	models []model
-	// listed is how many models the provider lists; -1 for no list.
+	// listed is how many models the provider lists, or -1 for no list.
 	listed int
 	// open means that the list needs no credential.
 	open bool

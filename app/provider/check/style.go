@@ -139,7 +139,7 @@ func (r *run) price(t *target, s *Step, a *llm.Response) {
 	}
 }
 
-// judge returns what is wrong with an answer; empty when nothing is.
+// judge returns what is wrong with an answer, or an empty text.
 func judge(a *llm.Response, q question) string {
 	if q.tool {
 		i := slices.IndexFunc(a.Parts, func(p llm.Part) bool { return p.Kind == llm.Call && p.Call.Name == toolName })

@@ -27,7 +27,7 @@ type Source interface {
 	Secrets() []string
 }
 
-// Options of a Source.
+// Options configure a Source.
 type Options struct {
 	Provider string // Provider is the id of the provider, for logs.
 	Auth     catalog.Auth

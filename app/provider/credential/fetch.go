@@ -125,7 +125,7 @@ func (e *endpoint) host() string {
 	return u.Host
 }
 
-// lifetimeOf returns how long a token is valid from now on; zero when the answer does not say.
+// lifetimeOf returns how long a token is valid from now on, or zero when the answer does not say.
 func lifetimeOf(t *oauth2.Token) time.Duration {
 	var seconds int
 	switch stated := t.Extra("expires_in").(type) {

@@ -25,14 +25,14 @@ import (
 // googleTokenURI is where tokens come from when a file of credentials does not say.
 const googleTokenURI = "https://oauth2.googleapis.com/token" //nolint:gosec // It is an address.
 
-// The terms of an assertion. It begins a little before it is made, because the clocks of Google and the gateway differ.
+// These are the terms of an assertion. It begins a little before it is made, because the clocks of Google and the gateway differ.
 const (
 	assertionGrant    = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 	assertionLifetime = time.Hour // Google accepts no longer one.
 	assertionEarly    = 10 * time.Second
 )
 
-// The kinds of files of credentials that are accepted. Other kinds name addresses and programs of their own, which the gateway would
+// Only these kinds of files are accepted. Other kinds name addresses and programs of their own, which the gateway would
 // have to trust.
 const (
 	googleServiceAccount = "service_account"

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The times of a token that is made from an access key and a secret. It is valid a little before it is made, because the clocks of the
-// provider and the gateway differ.
+// A token that is made from an access key and a secret has these times. It is valid a little before it is made, because clocks
+// differ.
 const (
 	keyPairLifetime = 30 * time.Minute
 	keyPairEarly    = 5 * time.Second

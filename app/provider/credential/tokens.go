@@ -31,7 +31,7 @@ const (
 	tokenBytesMax = 16 << 10
 )
 
-// The failures of a call that gets no token from the request that it has waited for.
+// A call fails with one of these when the request that it has waited for gets no token.
 var (
 	errEnding = &TokenError{Cause: context.Canceled, text: "the gateway is ending and gets no more tokens"}
 	errEnded  = &TokenError{text: "the new token cannot be used any more"}
@@ -81,7 +81,7 @@ type tokens struct {
 	current   token
 	previous  token         // Previous may still be part of answers. It is never sent.
 	running   chan struct{} // Running is closed when the request for a token ends. It is nil when none runs.
-	err       error         // Err is why the last request failed; nil when it succeeded.
+	err       error         // Err is why the last request failed. It is nil when it succeeded.
 	retryAt   time.Time     // RetryAt is when the next request may begin after a failure.
 	droppedAt time.Time
 }

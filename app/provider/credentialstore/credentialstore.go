@@ -18,7 +18,7 @@ import (
 	"umg/app/seal"
 )
 
-// Limits of credentials.
+// These limits apply to credentials.
 const (
 	// ValueBytesMax bounds a value.
 	ValueBytesMax = 64 << 10
@@ -64,7 +64,7 @@ type Event struct {
 	At       time.Time `db:"at"`
 }
 
-// Options of a Store. All are required.
+// Options configure a Store. All are required.
 type Options struct {
 	Now app.Clock
 	Log *slog.Logger

@@ -17,7 +17,7 @@ import (
 //go:embed errors.yaml
 var text []byte
 
-// The statuses that rows and words may name.
+// Rows and words may name statuses from statusMin to statusMax.
 const (
 	statusMin = 400
 	statusMax = 599

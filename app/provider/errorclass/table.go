@@ -11,7 +11,7 @@ import (
 // Meaning is what an error of a provider means.
 type Meaning string
 
-// The meanings of errors.
+// These are the meanings of errors.
 const (
 	Key        Meaning = "key"
 	Account    Meaning = "account"

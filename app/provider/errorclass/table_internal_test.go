@@ -15,7 +15,7 @@ func TestErrorsMeanWhatTheirProviderMeans(t *testing.T) {
 		provider string
 		style    llm.Style
 		status   int
-		header   string // a value of x-amzn-errortype
+		header   string // Header is the value of x-amzn-errortype.
 		body     string
 		want     Meaning
 	}{
@@ -49,7 +49,7 @@ func TestErrorsMeanWhatTheirProviderMeans(t *testing.T) {
 		{"perplexity", llm.Chat, 400, "", `{"error":{"type":"too_many_prompt_tokens","code":400}}`, TooLong},
 		{"cohere", llm.Chat, 400, "", `{"error_type":"TOO_MANY_TOKENS","message":"x"}`, TooLong},
 		{"mistral", llm.Chat, 400, "", `{"object":"error","message":"Prompt is too large for model with 32768 maximum context length","code":3051}`, TooLong},
-		{"moonshot", llm.Chat, 429, "", `{"error":{"type":"exceeded_current_quota_error"}}`, Rate}, // not checked against a source
+		{"moonshot", llm.Chat, 429, "", `{"error":{"type":"exceeded_current_quota_error"}}`, Rate}, // No source confirms this answer.
 		{"unknown", "other", 404, "", `<html>`, Route},
 		{"unknown", "other", 404, "", `{"error":{"code":"file_gone"}}`, Route},
 		{"unknown", "other", 405, "", ``, Route},

@@ -9,12 +9,12 @@ import (
 // Source is a place where a provider says how long to wait.
 type Source string
 
-// The places of waits.
+// These are the sources of waits.
 const (
-	RetryAfter     Source = "retry-after"    // a header with seconds or a date
-	RetryAfterMs   Source = "retry-after-ms" // a header with milliseconds
+	RetryAfter     Source = "retry-after"    // The header has seconds or a date.
+	RetryAfterMs   Source = "retry-after-ms" // The header has milliseconds.
 	RateLimitReset Source = "x-ratelimit-reset"
-	RetryInfo      Source = "RetryInfo" // a member of error.details with a duration such as 34.4s
+	RetryInfo      Source = "RetryInfo" // A member of error.details has a duration such as 34.4s.
 )
 
 var sources = []Source{RetryAfter, RetryAfterMs, RateLimitReset, RetryInfo}

@@ -11,8 +11,8 @@ import (
 	"umg/app/llm"
 )
 
-// The layout of a message: its length and the length of its headers, the checksum of both, the headers, the payload, and the checksum of
-// everything before. Numbers are big-endian.
+// A message begins with its length, the length of its headers and the checksum of both. Headers, payload and a checksum of all
+// follow. Numbers are big-endian.
 const (
 	preludeBytes    = 12
 	checksumBytes   = 4

@@ -8,7 +8,7 @@ import (
 // Kind is the framing of a provider's stream.
 type Kind string
 
-// The framings.
+// These are the framings.
 const (
 	// SSE is the framing of server-sent events.
 	SSE Kind = "sse"
@@ -38,7 +38,7 @@ const (
 	keptBytes = 64 << 10
 )
 
-// Errors of a reader, in addition to those of its source and io.ErrUnexpectedEOF.
+// A reader returns these errors, those of its source and io.ErrUnexpectedEOF.
 var (
 	// ErrTooLarge means that a message is larger than its limit.
 	ErrTooLarge = errors.New("framing: a message is larger than 16 MiB")

@@ -9,7 +9,7 @@ import (
 	"umg/app/sse"
 )
 
-// Limits of ejections.
+// These limits apply to ejections.
 const (
 	doublingsMax = 20 // An ejection is doubled no more often than this.
 	jitterOneOf  = 10 // The random part of an ejection keeps replicas from probing at the same moment.

@@ -19,7 +19,7 @@ func TestAModelIsEjectedAfterSoManyFailuresInARowAndNoOtherModelWithIt(t *testin
 	for range 4 {
 		call(t, m, r, broken())
 	}
-	call(t, m, r, nil) // not in a row
+	call(t, m, r, nil) // A success ends the row of failures.
 	for range 4 {
 		call(t, m, r, broken())
 	}
@@ -35,12 +35,12 @@ func TestAModelIsEjectedWhenHalfOfItsCallsFailButNotForAFewCalls(t *testing.T) {
 	t.Parallel()
 	m, c := monitor()
 	r := upstream()
-	for range 9 { // 18 calls
+	for range 9 { // The loop makes 18 calls.
 		call(t, m, r, nil)
 		call(t, m, r, broken())
 	}
 	wantBlock(t, m, r, "")
-	c.advance(30 * time.Second) // they count no more
+	c.advance(30 * time.Second) // The calls so far no longer count.
 	for range 9 {
 		call(t, m, r, nil)
 		call(t, m, r, broken())
@@ -94,11 +94,11 @@ func TestAnEjectionDoublesToTenTimesAndShrinksAfterAsLongInHealth(t *testing.T) 
 		c.advance(time.Duration(times)*ejection - time.Nanosecond)
 		wantBlock(t, m, r, health.Ejected)
 		c.advance(time.Nanosecond)
-		call(t, m, r, broken()) // the probe
+		call(t, m, r, broken()) // This call is the probe.
 	}
 	c.advance(10 * ejection)
 	call(t, m, r, nil)
-	c.advance(10*ejection + 8*ejection + 4*ejection) // three steps shorter than the next would be
+	c.advance(10*ejection + 8*ejection + 4*ejection) // The healthy time shortens the next ejection by three steps.
 	eject(t, m, r)
 	c.advance(4*ejection - time.Nanosecond)
 	wantBlock(t, m, r, health.Ejected)
@@ -111,13 +111,13 @@ func TestAFailureThatCallersWaitedForEjectsForAsLongAsMayBe(t *testing.T) {
 	for _, c := range []struct {
 		class  provider.Class
 		waited time.Duration
-		length time.Duration // from its start
+		length time.Duration // Length counts from the start of the attempt.
 	}{
 		{provider.ClassServer, time.Second - 1, ejection + time.Second - 1},
 		{provider.ClassServer, time.Second, 10 * ejection},
 		{provider.ClassConnect, 5 * time.Second, 10 * ejection},
 		{provider.ClassFirstByte, time.Minute, 10 * ejection},
-		{provider.ClassFirstByte, 20 * ejection, 21 * ejection}, // the ejection has the first length again, counted from its end
+		{provider.ClassFirstByte, 20 * ejection, 21 * ejection}, // The ejection has the first length, from the end of the attempt.
 	} {
 		m, clock := monitor()
 		r := upstream()
@@ -166,7 +166,8 @@ func TestAnswersThatBeganBeforeARowOfFailuresDoNotEndIt(t *testing.T) {
 	call(t, m, r, broken())
 	wantBlock(t, m, r, health.Ejected)
 
-	m, _ = monitor() // where others are on their way that may be answered, the answer counts
+	// If several other attempts are pending, a success that began before the row of failures ends it.
+	m, _ = monitor()
 	first, _ := m.Begin(r, false)
 	for range 4 {
 		call(t, m, r, broken())
@@ -206,7 +207,7 @@ func TestWhenAnEjectionEndsExactlyOneOfManyIsLetThrough(t *testing.T) {
 	if got := m.Report().Upstreams[0].State; got != health.StateHalfOpen {
 		t.Errorf("the state is %s", got)
 	}
-	probes[0].End(fault(provider.ClassClient, 0), 0) // says nothing: the next one probes
+	probes[0].End(fault(provider.ClassClient, 0), 0) // The outcome says nothing about the route, so the next attempt probes.
 	probe, block := m.Begin(r, false)
 	if block != "" {
 		t.Fatalf("after a probe without an outcome the block is %s", block)
@@ -231,7 +232,7 @@ func TestAProbeThatAnswersLetsOthersThroughBeforeItHasEnded(t *testing.T) {
 	for range 4 {
 		call(t, m, r, broken())
 	}
-	probe.End(fault(provider.ClassReset, 0), time.Second) // a cut afterwards is a failure like others
+	probe.End(fault(provider.ClassReset, 0), time.Second) // A reset after the answer counts like any failure.
 	wantBlock(t, m, r, health.Ejected)
 }
 
@@ -255,7 +256,7 @@ func TestAForcedAttemptGoesThroughAnEjectionAndEndsItWhenAllIsWell(t *testing.T)
 	m, c := monitor()
 	r := upstream()
 	eject(t, m, r)
-	for range 20 { // failures of forced attempts do not make the ejection longer
+	for range 20 { // Failures of forced attempts do not make the ejection longer.
 		try, block := m.Begin(r, true)
 		if block != "" {
 			t.Fatal(block)
@@ -315,7 +316,7 @@ func TestAttemptsUnderManyHandsLeaveNothingBehind(t *testing.T) {
 			for i := range 300 {
 				try, block := m.Begin(&mine, i%2 == 0)
 				if block != "" {
-					try.End(broken(), 0) // ends nothing
+					try.End(broken(), 0) // A refused attempt has nothing to end.
 					continue
 				}
 				note(1)

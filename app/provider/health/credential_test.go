@@ -31,7 +31,7 @@ func TestACredentialThatWasToldToWaitRestsForThatModelAlone(t *testing.T) {
 	other := *r
 	other.Model = "other"
 	limited := fault(provider.ClassRateLimited, 429)
-	begin(t, m, r, 0).End(limited, 0) // without a word: ten seconds
+	begin(t, m, r, 0).End(limited, 0) // Without a header, the credential waits ten seconds.
 	begin(t, m, &other, 0).End(nil, 1)
 	limited.After = 3 * time.Second
 	begin(t, m, r, 1).End(limited, 0)
@@ -42,7 +42,7 @@ func TestACredentialThatWasToldToWaitRestsForThatModelAlone(t *testing.T) {
 	forced, _ := m.Begin(r, true)
 	c.advance(time.Second)
 	limited.After = time.Second
-	forced.End(limited, 0) // a shorter wait takes nothing off a longer one
+	forced.End(limited, 0) // A shorter wait does not shorten a longer one.
 	wantBlock(t, m, r, health.CoolingDown)
 	c.advance(time.Second)
 	wantBlock(t, m, r, health.CoolingDown)
@@ -63,7 +63,7 @@ func TestACredentialThatWasRefusedRestsLongerEachTimeUntilItIsTaken(t *testing.T
 	for _, minutes := range []int{1, 2, 4, 8, 10, 10} {
 		try, later := begin(t, m, r, 0), begin(t, m, r, 0)
 		try.End(refused, 0)
-		later.End(refused, 0) // no news
+		later.End(refused, 0) // The second refusal began before the cooldown and changes nothing.
 		c.advance(time.Duration(minutes)*time.Minute - time.Nanosecond)
 		wantBlock(t, m, r, health.CoolingDown)
 		c.advance(time.Nanosecond)
@@ -85,7 +85,7 @@ func TestACredentialThatIsForbiddenOneModelServesTheOthers(t *testing.T) {
 	call(t, m, &other, nil)
 	c.advance(10 * time.Second)
 	wantBlock(t, m, r, "")
-	call(t, m, r, fault(provider.ClassCredential, 402)) // the account there is empty, whatever the model
+	call(t, m, r, fault(provider.ClassCredential, 402)) // Status 402 means that the provider's account is empty, whatever the model.
 	wantBlock(t, m, &other, health.CoolingDown)
 }
 
@@ -106,7 +106,7 @@ func TestASuccessWakesACredentialOnlyWhenItBeganDuringTheRest(t *testing.T) {
 func TestANewCredentialOfTheCatalogIsFreshAndOneThatMovedIsNot(t *testing.T) {
 	t.Parallel()
 	m, c := monitor()
-	old := upstream("first", "second") // this attempt uses the second credential
+	old := upstream("first", "second")
 	refused := fault(provider.ClassCredential, 401)
 	first := begin(t, m, old, 0)
 	c.advance(time.Second)
@@ -117,8 +117,8 @@ func TestANewCredentialOfTheCatalogIsFreshAndOneThatMovedIsNot(t *testing.T) {
 	moved := upstream("new", "second")
 	moved.Provider.Credentials[2] = catalog.NewSecret("first")
 	begin(t, m, moved, 0).End(refused, 0)
-	wantBlock(t, m, moved, health.CoolingDown) // the second and the first rest where they are now
-	first.End(nil, 1)                          // the attempt began before the cooldown and says nothing
+	wantBlock(t, m, moved, health.CoolingDown) // Credentials keep their cooldowns when their positions change.
+	first.End(nil, 1)                          // The attempt began before the cooldown and says nothing.
 	wantBlock(t, m, moved, health.CoolingDown)
 
 	replaced := upstream()
@@ -126,7 +126,7 @@ func TestANewCredentialOfTheCatalogIsFreshAndOneThatMovedIsNot(t *testing.T) {
 	call(t, m, replaced, nil)
 
 	bare := upstream()
-	bare.Provider.Credentials = nil // a provider that asks for none
+	bare.Provider.Credentials = nil // The provider needs no credential.
 	call(t, m, bare, nil)
 }
 
@@ -170,8 +170,8 @@ func TestAProvidersOwnLimitsHoldWhateverIsForced(t *testing.T) {
 	c.advance(30 * time.Second)
 	call(t, m, r, nil)
 	call(t, m, r, nil)
-	wantBlock(t, m, r, health.LimitReached) // four in this minute
-	c.advance(30 * time.Second)             // the first two have left it
+	wantBlock(t, m, r, health.LimitReached) // This minute has four attempts.
+	c.advance(30 * time.Second)             // The first two attempts are older than a minute.
 	call(t, m, r, nil)
 	call(t, m, r, nil)
 	wantBlock(t, m, r, health.LimitReached)

@@ -4,5 +4,5 @@ package health_test
 
 import "time"
 
-// The simulated outages leave the quickest calls out under the race detector, where each step is ten times as slow.
+// quickest is empty under the race detector, where each step of an outage is ten times as slow.
 var quickest []time.Duration

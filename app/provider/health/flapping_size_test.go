@@ -4,5 +4,5 @@ package health_test
 
 import "time"
 
-// quickest is how often the simulated outages are called at most.
+// quickest has the shortest pause between two calls of a simulated outage.
 var quickest = []time.Duration{10 * time.Millisecond}

@@ -15,19 +15,19 @@ import (
 
 // outage is a route that is down again and again, and the calls that are made to it.
 type outage struct {
-	down, up      time.Duration // the phases, which alternate; the route is up first
+	down, up      time.Duration // The phases alternate, and the route is up first.
 	callsEvery    time.Duration
-	failsAfter    time.Duration  // how soon an attempt fails while the route is down
-	answersAfter  time.Duration  // how long an answer takes whose content begins after contentAfter
-	class         provider.Class // the class of the failures
-	phases        int            // simulated phases of being down
-	firstByteWait time.Duration  // the timeout of the route
+	failsAfter    time.Duration // While the route is down, an attempt fails after this time.
+	answersAfter  time.Duration // A whole answer takes this long; its content begins after contentAfter.
+	class         provider.Class
+	phases        int           // The simulation has this many phases of each kind.
+	firstByteWait time.Duration // FirstByteWait is the timeout of the route.
 }
 
 // outageResult is what the calls of an outage have met.
 type outageResult struct {
-	attemptsMax int           // begun on the route while it was down, in one phase
-	unusedMax   time.Duration // from a recovery to the start of the next attempt that was answered
+	attemptsMax int           // AttemptsMax is the most attempts in one phase of being down.
+	unusedMax   time.Duration // UnusedMax is the longest time from a recovery to the next attempt that was answered.
 }
 
 // event is a step of the simulation.
@@ -76,9 +76,9 @@ type outageRun struct {
 	r       *catalog.Route
 	random  *rand.Rand
 	result  outageResult
-	phase   int // the phase of the last attempt that was counted
+	phase   int // Phase is the phase of the last attempt that was counted.
 	count   int
-	usedFor int // the phase after which the route was used again
+	usedFor int // UsedFor is the phase after which the route was used again.
 }
 
 func (o outage) run(t *testing.T) outageResult {
@@ -135,7 +135,7 @@ func (s *outageRun) used(phase int) {
 		return
 	}
 	recovered := time.Duration(phase) * (s.up + s.down)
-	if s.phase == phase-1 { // else no attempt found it down
+	if s.phase == phase-1 { // Otherwise no attempt found the route down.
 		s.result.unusedMax = max(s.result.unusedMax, s.now-recovered)
 	}
 	s.usedFor = phase
@@ -144,10 +144,10 @@ func (s *outageRun) used(phase int) {
 // contentAfter is when the content of an answer begins while the route is up.
 const contentAfter = 300 * time.Millisecond
 
-// The bounds of the default settings.
+// These are the bounds of the default settings.
 const (
 	unusedMax   = 30 * time.Second
-	attemptsMax = 15 // in a phase of outageShort, where failures are quick
+	attemptsMax = 15 // The bound holds for a phase of outageShort in which failures are quick.
 	outageShort = time.Minute
 )
 

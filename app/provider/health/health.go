@@ -19,7 +19,7 @@ import (
 // Block is the reason why an attempt may not be made now. It is empty when the attempt may be made.
 type Block string
 
-// The blocks.
+// These are the blocks.
 const (
 	Ejected      Block = "ejected" // Calls of the model failed. The ejection has not ended, or its probe is in progress.
 	Paused       Block = "paused"  // An operator has paused the provider.
@@ -30,12 +30,12 @@ const (
 	Slow            Block = "slow"    // The route is ejected because another route answers sooner. It is used when the others have failed.
 )
 
-// Options of a Monitor. Now and Random are required.
+// Options configure a Monitor. Now and Random are required.
 type Options struct {
 	Now    app.Clock
 	Random func(n int) int // Random returns a number from 0 to n-1.
 
-	DB      *sqlx.DB     // DB has the pauses and the reports of all replicas; nil for a single replica.
+	DB      *sqlx.DB     // DB has the pauses and the reports of all replicas. It is nil for a single replica.
 	Log     *slog.Logger // Log records ejections and refused credentials; it may be nil.
 	Replica string       // Replica is the name of this replica in reports. It is required with DB.
 
@@ -92,8 +92,8 @@ type Try struct {
 	ejected  bool   // The route was ejected when the attempt began.
 	probe    bool
 
-	slowAfter     time.Duration // First content after this time means that the route is slow; zero for none.
-	outpacedAfter time.Duration // OutpacedAfter is when the hedge that answered first had begun; zero for none.
+	slowAfter     time.Duration // First content after this time means that the route is slow; zero means none.
+	outpacedAfter time.Duration // OutpacedAfter is when the hedge that answered first had begun; zero means none.
 }
 
 // Begin starts an attempt on a route, unless it is blocked. The attempt counts against the provider's limits, is the probe of a route

@@ -7,7 +7,7 @@ import (
 	"umg/app/provider"
 )
 
-// The delays of a hedge on a route with few known answers. The delay is also no shorter than the longest of these answers. Whole
+// A hedge waits this long on a route with few known answers. The delay is also no shorter than the longest of these answers. Whole
 // answers take longer than the first content of a stream.
 const (
 	hedgeStandard      = 2 * time.Second
@@ -23,10 +23,10 @@ const hedgeTimes = 3
 // unhedgedProbeAfter is how long after its ejection a slow route is probed even without hedge budget.
 const unhedgedProbeAfter = 2 * time.Minute
 
-// The hedge budget of a route. Each call earns a tenth of a hedge, up to hedgeBurst hedges. A route begins with all of them.
+// These numbers define the hedge budget of a route. Each call earns a tenth of a hedge. A route begins with hedgeBurst hedges, the maximum.
 const (
 	hedgeBurst  = 10
-	hedgeTenths = 10 // A hedge costs so many calls.
+	hedgeTenths = 10 // A hedge costs this many tenths, and each call earns one.
 )
 
 // HedgeAfter counts the first attempt of a call that has other routes. It returns the delay before the hedge, which is the 95th

@@ -12,7 +12,7 @@ import (
 	"umg/app/provider/health"
 )
 
-// The hedge budget: so many at once, and one for so many calls.
+// The hedge budget allows hedgeBurst at once, and one more for each callsPerHedge calls.
 const (
 	hedgeBurst    = 10
 	callsPerHedge = 10
@@ -52,7 +52,7 @@ func TestARouteThatIsAlwaysOutpacedGivesWayForAWhileAndHasNotFailed(t *testing.T
 		t.Errorf("%+v", up)
 	}
 	c.advance(ejection)
-	outpace(t, m, r, time.Second) // the probe
+	outpace(t, m, r, time.Second) // This call is the probe.
 	wantBlock(t, m, r, health.Slow)
 	c.advance(2 * ejection)
 	call(t, m, r, nil)
@@ -81,17 +81,17 @@ func TestAHedgeComesLaterThanAnswersUsuallyDo(t *testing.T) {
 			t.Errorf("a hedge comes after %s, want %s to %s; in one piece: %v", after, least, most, whole)
 		}
 	}
-	want(false, 2*time.Second, 2*time.Second) // nothing is known
+	want(false, 2*time.Second, 2*time.Second) // No answer is known yet.
 	want(true, 4*time.Second, 4*time.Second)
 	answer(false, 300*time.Millisecond)
-	want(false, 2*time.Second, 2*time.Second) // too little is
+	want(false, 2*time.Second, 2*time.Second) // One answer is too few.
 	answer(false, 4*time.Second)
 	want(false, 4*time.Second, 4500*time.Millisecond)
 	for range 40 {
 		answer(false, 300*time.Millisecond)
 	}
 	want(false, 300*time.Millisecond, 340*time.Millisecond)
-	want(true, 4*time.Second, 4*time.Second) // streams say nothing about answers in one piece
+	want(true, 4*time.Second, 4*time.Second) // Streams say nothing about answers in one piece.
 	for range 40 {
 		answer(true, 6*time.Second)
 	}
@@ -159,11 +159,11 @@ type race struct {
 	callsEvery    time.Duration
 	calls         int
 	random        *rand.Rand
-	firstContent  func(s *race) time.Duration // the time until the first content of an answer of the first route
+	firstContent  func(s *race) time.Duration // FirstContent returns the time until an answer of the first route begins.
 	secondContent func(s *race) time.Duration
 	hedges        int
-	waits         []time.Duration // the times that the calls waited for their content
-	overdraft     int             // hedges beyond the budget, at worst
+	waits         []time.Duration // Waits are the times until the calls had content.
+	overdraft     int             // Overdraft is the largest number of hedges beyond the budget.
 	begun         int
 }
 
@@ -192,7 +192,7 @@ func (s *race) call() {
 	if block == "" {
 		try, block = s.m.Begin(s.first, false)
 	}
-	if block != "" { // the call uses the second route only
+	if block != "" { // The call uses the second route only.
 		s.m.PassedOver(s.first)
 		other, _ := s.m.Begin(s.second, true)
 		s.answer(other, s.now, s.secondContent(s))
@@ -275,10 +275,10 @@ func TestHedgesStayWithinTheirBudgetAndHelp(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		first, second func(*race) time.Duration
-		percent       int           // the share of the calls
-		waits         time.Duration // the longest wait of that share
-		none          bool          // no hedge is made
-		erratic       bool          // the first route is slow, and answers quickly now and then
+		percent       int // This percentage of the calls waits at most waits.
+		waits         time.Duration
+		none          bool // None means that no hedge is made.
+		erratic       bool // Erratic means that the first route is slow, but answers quickly now and then.
 	}{
 		{"all take the same time", constant(quick), constant(quick), 99, quick, true, false},
 		{"times are spread", spread(quick), spread(quick), 99, 700 * time.Millisecond, false, false},
@@ -298,7 +298,7 @@ func TestHedgesStayWithinTheirBudgetAndHelp(t *testing.T) {
 				s.simulate(t)
 				got, want := s.wait(c.percent), c.waits
 				if c.erratic && every > time.Second {
-					want = slow * 2 // too few answers are known for more than the hedges that the budget allows
+					want = slow * 2 // The known answers are too few for more hedges than the budget allows.
 				}
 				t.Logf("%d hedges of %d calls; %d%% waited %s, half %s", s.hedges, s.calls, c.percent, got, s.wait(50))
 				if got > want {

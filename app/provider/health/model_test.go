@@ -16,13 +16,13 @@ import (
 type breakerModel struct {
 	set      catalog.Breaker
 	now      time.Duration
-	outcomes []outcome // outcomes since the last change that count
+	outcomes []outcome // Outcomes are those since the last change, if they count.
 	begun    int
-	row      []*openTry // failures one after the other
+	row      []*openTry // Row has the latest failures in a row.
 	ejected  bool
 	until    time.Duration
 	probe    *openTry
-	length   time.Duration // the length of the last ejection that is remembered
+	length   time.Duration // Length is the remembered length of the last ejection.
 	closedAt time.Duration
 	changes  int
 }
@@ -91,7 +91,7 @@ func (b *breakerModel) end(o *openTry, f *provider.Fault) {
 	bad := f != nil && f.Class == provider.ClassServer
 	outpaced := f != nil && f.Class == provider.ClassEnded
 	if o.changes != b.changes {
-		if good || bad { // these outcomes count for the rate of calls
+		if good || bad { // These outcomes count for the failure rate.
 			b.outcomes = append(b.outcomes, outcome{b.now, bad})
 		}
 		return

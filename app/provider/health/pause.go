@@ -14,7 +14,7 @@ import (
 	"umg/app/postgres"
 )
 
-// What can be paused.
+// These kinds of things can be paused.
 const (
 	KindModel    = "model"
 	KindProvider = "provider"
@@ -26,7 +26,7 @@ const (
 	ActionResumed = "resumed"
 )
 
-// Limits of pauses.
+// These limits apply to pauses.
 const (
 	pauseIDMax     = 200 // The limit is in characters.
 	pauseReasonMax = 200 // The limit is in characters.

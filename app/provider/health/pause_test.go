@@ -141,7 +141,7 @@ func TestAPauseHoldsAtOnceAndOneThatMakesNoSenseIsRefused(t *testing.T) {
 	if err := m.Pause(t.Context(), health.Pause{Kind: health.KindProvider, ID: r.Provider.ID, By: "op"}); err != nil {
 		t.Fatal(err)
 	}
-	wantBlock(t, m, r, health.Paused) // without a worker that would hear of it
+	wantBlock(t, m, r, health.Paused) // The pause takes effect without a worker.
 	if got := m.Report(); got.Upstreams[0].State != health.StatePaused || !got.Providers[0].Paused {
 		t.Errorf("the report says %+v", got)
 	}

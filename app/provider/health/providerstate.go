@@ -9,7 +9,7 @@ import (
 	"umg/app/provider"
 )
 
-// Limits of the state, and the lengths of cooldowns.
+// These are the limits of the state, and the lengths of cooldowns.
 const (
 	upstreamsMax         = 1024 // This bounds the models of one provider.
 	providersMax         = 1024
@@ -52,7 +52,7 @@ type upstream struct {
 	lastFault   provider.Class
 	lastStatus  int
 	lastFaultAt time.Duration
-	// unavailableLoggedAt is when the last line said that the provider cannot serve the model; zero for never.
+	// unavailableLoggedAt is when the last line said that the provider cannot serve the model; zero means never.
 	unavailableLoggedAt time.Duration
 }
 

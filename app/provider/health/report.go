@@ -18,7 +18,7 @@ const reportsMax = 256
 // State is the state of the circuit breaker of a model of a provider, or paused.
 type State string
 
-// The states.
+// These are the states.
 const (
 	StateClosed   State = "closed"    // Calls go to the model.
 	StateHalfOpen State = "half_open" // The ejection is over, and one call at a time probes the model.
@@ -49,7 +49,7 @@ type Upstream struct {
 	Ejections      int64          `json:"ejections"`      // Ejections counts since the replica knows the model.
 	CallsMinute    int64          `json:"calls_minute"`
 	FailuresMinute int64          `json:"failures_minute"`
-	FirstByteP50   time.Duration  `json:"first_byte_p50"` // FirstByteP50 is of streams, or else of whole answers; zero for too few.
+	FirstByteP50   time.Duration  `json:"first_byte_p50"` // FirstByteP50 is of streams, or else of whole answers; zero means too few answers.
 	FirstByteP95   time.Duration  `json:"first_byte_p95"`
 	InFlight       int            `json:"in_flight"`
 	CoolingDown    []Cooldown     `json:"resting,omitempty"` // CoolingDown are credentials that are not used for this model.
@@ -60,9 +60,9 @@ type ProviderReport struct {
 	Provider          string     `json:"provider"`
 	Paused            bool       `json:"paused"`
 	InFlight          int        `json:"in_flight"`
-	Concurrency       int64      `json:"concurrency"` // Concurrency is the provider's own limit; zero for none.
+	Concurrency       int64      `json:"concurrency"` // Concurrency is the provider's own limit; zero means none.
 	AttemptsMinute    int64      `json:"attempts_minute"`
-	RequestsPerMinute int64      `json:"requests_per_minute"` // RequestsPerMinute is the provider's own limit; zero for none.
+	RequestsPerMinute int64      `json:"requests_per_minute"` // RequestsPerMinute is the provider's own limit; zero means none.
 	RetriesLeft       int64      `json:"retries_left"`
 	CoolingDown       []Cooldown `json:"resting,omitempty"` // CoolingDown are credentials that are not used for any model.
 }

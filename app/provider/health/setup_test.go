@@ -84,5 +84,5 @@ func wantBlock(t testing.TB, m *health.Monitor, r *catalog.Route, want health.Bl
 	if got != want {
 		t.Fatalf("Begin = %q, want %q", got, want)
 	}
-	try.End(provider.NewFault(provider.ClassClient, app.Errorf(app.Canceled, "left", "left")), 0) // says nothing
+	try.End(provider.NewFault(provider.ClassClient, app.Errorf(app.Canceled, "left", "left")), 0) // The outcome says nothing about the route.
 }

@@ -2,7 +2,7 @@ package health
 
 import "time"
 
-// The time spans in which calls are counted.
+// Calls are counted in these time spans.
 const (
 	slotSpan     = 5 * time.Second
 	slotsCount   = 12 // Reports use one minute.

@@ -35,7 +35,7 @@ type Model struct {
 	ContextTokens int64
 }
 
-// Options of a Reader. Client and Provider are required.
+// Options configure a Reader. Client and Provider are required.
 type Options struct {
 	Client   *provider.Client
 	Provider *catalog.Provider

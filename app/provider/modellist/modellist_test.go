@@ -135,7 +135,7 @@ func TestFormsOfLists(t *testing.T) {
 	for _, c := range []struct {
 		body string
 		want int
-		// class is that of the fault; empty for none.
+		// class is that of the fault; empty means none.
 		class provider.Class
 	}{
 		{`{"object":"list","data":[{"id":"a"},{"id":"b","context":{"x":[1,{}]}},{"id":"a"}]}`, 2, ""},

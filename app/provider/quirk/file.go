@@ -18,31 +18,31 @@ import (
 //go:embed quirks.yaml
 var text []byte
 
-// The names of the bound on output in a request. The second is the former name.
+// These members bound the output in a request. The second is the former name.
 const (
 	boundName       = "max_completion_tokens"
 	formerBoundName = "max_tokens"
 )
 
-// The ways in which the usage of a stream comes.
+// The usage of a stream comes in one of these ways.
 const (
 	usageOption = "option"
 	usageAlways = "always"
 )
 
-// The choices of tools for which a provider may have another word.
+// A provider may have another word for these choices of tools.
 const (
 	choiceRequired = "required"
 	choiceNamed    = "named"
 )
 
-// The orders of messages of the system.
+// A provider may require one of these orders of system messages.
 const (
 	systemFirst = "first"
 	systemOne   = "one"
 )
 
-// The levels at which a provider takes a schema of the answer, below a strict one.
+// A provider takes a schema of the answer at one of these levels, below a strict one.
 const (
 	schemasPlain  = "schema"
 	schemasObject = "object"

@@ -163,9 +163,10 @@ func TestOtherProvidersAndStylesHaveNoRules(t *testing.T) {
 	}
 }
 
-// The tools of rewriteCases, and the end of a request that names one of them.
+// rewriteTools are the tools of rewriteCases.
 const rewriteTools = `"tools":[{"type":"function","function":{"name":"a"}},{"type":"function","function":{"name":"b"}}]`
 
+// namedTool is the end of a request that names one of them.
 func namedTool(name string) string {
 	return `,"tool_choice":{"type":"function","function":{"name":"` + name + `"}}}`
 }

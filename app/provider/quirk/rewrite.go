@@ -130,7 +130,7 @@ func (r *Rules) chooseTool(q *request) {
 	}
 }
 
-// functionName returns the name of the function in a tool or in a choice; empty when there is none.
+// functionName returns the name of the function in a tool or in a choice, or an empty text.
 func functionName(value []byte) string {
 	return rawjson.String(rawjson.Get(rawjson.Get(value, "function"), "name"))
 }

@@ -8,23 +8,23 @@ import (
 
 // Rules are in what the requests to a provider differ. They never change.
 type Rules struct {
-	// outputBound is the only name of the bound on output that the provider knows; empty when it knows both.
+	// outputBound is the only name of the bound on output that the provider knows. It is empty when it knows both.
 	outputBound             string
 	sendsUsageUnasked       bool
 	drop, dropWhenReasoning []string
 	rename                  map[string]string
 	refusesDeveloper        bool
-	// requiredWord and namedWord are the words for choices of tools; empty for those of the style.
+	// requiredWord and namedWord are the words for choices of tools. They are empty for those of the style.
 	requiredWord, namedWord string
 	// dropInMessages are members of messages of the assistant that the provider refuses.
 	dropInMessages []string
-	// prefillMember marks a last message of the assistant as the beginning of the answer; empty when the provider needs no mark.
+	// prefillMember marks a last message of the assistant as the beginning of the answer. It is empty when the provider needs no mark.
 	prefillMember string
-	// systemOrder says where messages of the system may be; empty for anywhere.
+	// systemOrder says where messages of the system may be; empty means anywhere.
 	systemOrder string
 	// alternates means that messages of the user and of the assistant must alternate.
 	alternates bool
-	// schemas is how the provider takes a schema of the answer; empty when it takes a strict one.
+	// schemas is how the provider takes a schema of the answer. It is empty when it takes a strict one.
 	schemas string
 	// reasoningForm is the form of reasoning_effort, and efforts are its words that the provider does not know.
 	reasoningForm string
@@ -65,7 +65,7 @@ func EndUserMember(reader string, style llm.Style) string {
 	return ""
 }
 
-// OutputBound returns the name of the bound on output; empty when the provider knows both names.
+// OutputBound returns the name of the bound on output, or an empty text when the provider knows both names.
 func (r *Rules) OutputBound() string { return r.outputBound }
 
 // SendsUsageUnasked reports whether the usage of a stream comes without stream_options, which are then refused.

@@ -9,8 +9,8 @@ import (
 // Wire is a protocol of providers. The names of those that the gateway speaks are the names of its styles.
 type Wire string
 
-// The wires. Clients of the gateway do not speak those after Native. It speaks Converse and Cohere to providers, and AWSStream is the
-// stream of an answer in the messages style.
+// These are the wires. Clients of the gateway do not speak those after Native. It speaks Converse and Cohere to providers, and
+// AWSStream is the stream of an answer in the messages style.
 const (
 	Chat          Wire = "chat"
 	Messages      Wire = "messages"

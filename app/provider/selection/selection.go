@@ -29,7 +29,7 @@ type Selection struct {
 	// Listed are the models that the provider has listed, and ListedAt is when it did. Both are zero until its list was read.
 	Listed   []modellist.Model
 	ListedAt time.Time
-	// ListProblem is why the list could not be read at the last attempt; empty when it could.
+	// ListProblem is why the list could not be read at the last attempt. It is empty when it could.
 	ListProblem string
 	// Markup is added to the cost of each model without a markup of its own, as an operator has written it. It may be invalid.
 	Markup string
@@ -39,7 +39,7 @@ type Selection struct {
 
 // Pick is what an operator has written about one selected model. It may be invalid.
 type Pick struct {
-	// Markup replaces that of the selection; empty for none.
+	// Markup replaces that of the selection; empty means none.
 	Markup string `json:"markup,omitempty"`
 	// Input and Output are dollars for a million tokens, for a model whose cost is not known.
 	Input  string `json:"input,omitempty"`

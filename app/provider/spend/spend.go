@@ -39,7 +39,7 @@ type Spent struct{ Day, Month app.Amount }
 // Usage is the spend of one cap.
 type Usage struct {
 	Provider   string
-	Credential string // Credential is the id of the credential; empty for the cap of the whole provider.
+	Credential string // Credential is the id of the credential. It is empty for the cap of the whole provider.
 	Period     Period
 	Cap, Spent app.Amount
 	ResetsAt   time.Time // ResetsAt is when the period ends.
@@ -48,7 +48,7 @@ type Usage struct {
 // IsReached reports whether calls go elsewhere.
 func (u *Usage) IsReached() bool { return u.Spent >= u.Cap }
 
-// Options of a Tracker. All are required.
+// Options configure a Tracker. All are required.
 type Options struct {
 	// Now is the clock of the ledger, so that all replicas change the day at one time.
 	Now app.Clock

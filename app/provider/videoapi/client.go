@@ -178,7 +178,7 @@ func (c *Client) Cancel(ctx context.Context, r *catalog.Route, id string) *provi
 // Variant is one of the result files.
 type Variant uint8
 
-// The result files.
+// These are the result files.
 const (
 	Video Variant = iota
 	Thumbnail

@@ -23,7 +23,7 @@ var refusals = []struct {
 	status    int
 	body      string
 	class     provider.Class
-	meant     int // status
+	meant     int
 	code      string
 	ambiguous bool
 }{
@@ -206,8 +206,7 @@ func TestADeadlineIsAmbiguousOnceTheOrderWasSent(t *testing.T) {
 	}
 }
 
-// An order bears a key for the upstream, which the transport would take for a leave to send it again on another
-// connection.
+// TestAnOrderIsNeverSentTwice closes the connection of an order. Its idempotency key would let the transport send it again.
 func TestAnOrderIsNeverSentTwice(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -223,7 +222,7 @@ func TestAnOrderIsNeverSentTwice(t *testing.T) {
 				mu.Lock()
 				orders++
 				mu.Unlock()
-				return // closes a connection that was in use before
+				return // The server closes a connection on which it answered before.
 			}
 			if first {
 				body := accepted[catalog.VideosStyle]

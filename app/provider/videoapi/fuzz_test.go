@@ -10,7 +10,7 @@ import (
 // checkTask holds for whatever a reader makes of an answer.
 func checkTask(t *testing.T, raw []byte, task Task, err error, slashes bool) {
 	t.Helper()
-	_ = parseErrorBody(raw) // reads the same bytes when they come with an error
+	_ = parseErrorBody(raw) // The same bytes may arrive as the body of an error.
 	if err != nil {
 		return
 	}

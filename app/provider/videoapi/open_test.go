@@ -72,7 +72,7 @@ func TestFilesThatAreNotMadeAreRefused(t *testing.T) {
 	}
 }
 
-// The credential goes with every request to the provider's own scheme and host, and with no other.
+// TestTheCredentialIsNeverSentToOtherHosts wants it with every request to the provider's own scheme and host, and with no other.
 func TestTheCredentialIsNeverSentToOtherHosts(t *testing.T) {
 	t.Parallel()
 	foreign := serve(t, movie)
@@ -169,7 +169,7 @@ func TestAFileIsRedirectedThreeTimesAtMost(t *testing.T) {
 
 func TestAnswersThatAreNoFiles(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int][2]provider.Class{ // from the provider, from another host
+	for status, want := range map[int][2]provider.Class{ // The first class is for the provider's host, the second for another host.
 		403: {provider.ClassCredential, provider.ClassContent}, 404: {provider.ClassContent, provider.ClassContent},
 		410: {provider.ClassContent, provider.ClassContent}, 429: {provider.ClassRateLimited, provider.ClassRateLimited},
 		500: {provider.ClassServer, provider.ClassServer}, 206: {provider.ClassContent, provider.ClassContent},
@@ -209,7 +209,7 @@ func TestAFileThatStopsComingEndsAsATimeOut(t *testing.T) {
 			c := client(t, u.host())
 			c.idle = 50 * time.Millisecond
 			f, fault := c.Open(soon(t), route(catalog.OperationsStyle, base), Task{Files: Files{Video: u.URL + "/f"}}, Video)
-			if fault == nil { // a part came in time
+			if fault == nil { // A part arrived in time.
 				_, err := io.ReadAll(f)
 				_ = f.Close()
 				fault, _ = errors.AsType[*provider.Fault](err)
@@ -230,7 +230,7 @@ func TestASlowReaderIsNoTimeOut(t *testing.T) {
 			if n, err := f.Read(make([]byte, 1)); n != 1 || err != nil {
 				t.Fatal(err)
 			}
-			<-time.After(time.Hour) // the reader's own time
+			<-time.After(time.Hour) // The time of the reader does not count as idle.
 		}
 		if context.Cause(ctx) != nil {
 			t.Error(context.Cause(ctx))

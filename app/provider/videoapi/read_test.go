@@ -10,7 +10,7 @@ import (
 	"umg/app/llm"
 )
 
-// reading is one answer and what it means.
+// said is one answer and what it means.
 type said struct {
 	name, raw string
 	want      Task

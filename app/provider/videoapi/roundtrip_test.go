@@ -27,7 +27,7 @@ type studio struct {
 
 	client *Client
 	route  *catalog.Route
-	passed *atomic.Int64 // nanoseconds
+	passed *atomic.Int64 // The unit is nanoseconds.
 }
 
 const renderTime = 10 * time.Second
@@ -201,7 +201,7 @@ func TestARenderIsCalledOff(t *testing.T) {
 	t.Parallel()
 	eachStyle(t, func(s *studio) {
 		task := s.create(plain("a fox"))
-		for range 2 { // the second time it is gone
+		for range 2 { // The second call finds no task.
 			if f := s.client.Cancel(soon(s.T), s.route, task.ID); f != nil {
 				s.Fatal(f)
 			}

@@ -11,7 +11,7 @@ import (
 	"umg/app/provider"
 )
 
-// The kinds of tasks, which have paths of their own. The id of a task in the gateway is kind/id.
+// These kinds of tasks have paths of their own. The id of a task in the gateway is kind/id.
 const (
 	textTask   = "text2video"
 	imageTask  = "image2video"

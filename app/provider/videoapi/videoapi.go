@@ -17,10 +17,10 @@ type CreateRequest struct {
 	Prompt        string
 	Width, Height int
 	Seconds       int
-	Image         *Image  // Image is the first frame; nil for none.
-	Source        *Source // Source is the video to change; nil for a new one.
+	Image         *Image  // Image is the first frame; nil means none.
+	Source        *Source // Source is the video to change; nil means a new one.
 	Assets        []Asset // Assets need a route for which TakesAssets is true.
-	Callback      string  // Callback is the address that the upstream may call on a change; empty for none.
+	Callback      string  // Callback is the address that the upstream may call on a change; empty means none.
 	EndUser       string
 	CreatedAt     time.Time
 }
@@ -47,7 +47,7 @@ type Source struct {
 // State is the state of a task.
 type State uint8
 
-// The states. Unknown states of an upstream are Running.
+// These are the states. Unknown states of an upstream are Running.
 const (
 	Waiting State = iota
 	Running
@@ -55,7 +55,7 @@ const (
 	Failed
 )
 
-// The codes of failed tasks.
+// These are the codes of failed tasks.
 const (
 	Moderated = "moderation_blocked"   // The upstream's guardrails refused the prompt, the image or the result.
 	Broken    = "generation_failed"    // The task failed for another reason.
@@ -66,11 +66,11 @@ const (
 type Task struct {
 	ID       string
 	State    State
-	Progress int // Progress is the upstream's percentage, which may be wrong; -1 when unknown.
+	Progress int // Progress is the upstream's percentage, which may be wrong, or -1 when unknown.
 	Code     string
 	Message  string // Message is the reason of a failure, for the client.
 	Files    Files
-	Metadata json.RawMessage // Metadata is an object of at most 16 KiB with the unknown members; nil for none.
+	Metadata json.RawMessage // Metadata is an object of at most 16 KiB with the unknown members; nil means none.
 	// These fields repeat the request, for look-ups. They are zero when the upstream does not repeat them.
 	Model, Prompt, Size, Reference string
 	Seconds                        int

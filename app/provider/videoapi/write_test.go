@@ -160,7 +160,7 @@ func TestARemixAsksForWhatItsJobDoesNotKnow(t *testing.T) {
 			"/v1beta/models/m/operations/o7", `"video":{"uri":"https://x.example/g"}`,
 		},
 	} {
-		u := serve(t, says(200, c.status)) // the body is a valid answer to the request as well
+		u := serve(t, says(200, c.status)) // The body is also a valid answer to the create request.
 		_, f := client(t).Create(soon(t), route(style, u.URL), with(func(o *CreateRequest) { o.Source = &Source{ID: c.id} }))
 		all := u.all()
 		if f != nil || len(all) != 2 || all[0].method != "GET" || all[0].uri != c.statusURI || !strings.Contains(all[1].body, c.part) {

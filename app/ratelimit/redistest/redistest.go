@@ -19,11 +19,11 @@ const (
 
 // Server is a server on a socket of its own. It keeps nothing on disk.
 type Server struct {
-	Address string // such as unix:///tmp/…
+	Address string // Address is a URL such as unix:///tmp/….
 
 	program string
 	socket  string
-	process *exec.Cmd // nil while it is stopped
+	process *exec.Cmd // A nil process means that the server is stopped.
 }
 
 // Start starts a server that ends with the test, which fails when there is no program for it.
@@ -33,7 +33,7 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal("there is no redis-server; install it with: sudo apt-get install -y --no-install-recommends redis-server")
 	}
-	dir, err := os.MkdirTemp("", "redis") // short: the path of a socket has 107 bytes
+	dir, err := os.MkdirTemp("", "redis") // The name is short, because the path of a socket has at most 107 bytes.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func (s *Server) Restart(t testing.TB) {
 	//nolint:gosec // the program is the one on the PATH, and its words are ours
 	s.process = exec.Command(s.program, "--port", "0", "--unixsocket", s.socket, "--save", "", "--appendonly", "no",
 		"--dir", filepath.Dir(s.socket), "--loglevel", "warning")
-	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // the test may not live to end it
+	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // The server also ends if the test is killed.
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}

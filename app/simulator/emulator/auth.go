@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The credentials of AWS that the emulator accepts. The second key is valid only together with a session token.
+// The emulator accepts these credentials of AWS. The second key is valid only together with a session token.
 const (
 	Region          = "eu-west-1"
 	AccessKeyID     = "AKIAEMULATED00000001"

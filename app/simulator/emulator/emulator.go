@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Options of an Emulator. All are required.
+// Options configure an Emulator. All are required.
 type Options struct {
 	Now func() time.Time
 	// Random gives the bytes of tokens and of the key of the service account. It is read by one goroutine at a time.
 	Random io.Reader
 }
 
-// Emulator plays all providers. It can be used by many goroutines at once.
+// Emulator emulates all providers. It can be used by many goroutines at once.
 type Emulator struct {
 	now func() time.Time
 
@@ -70,7 +70,7 @@ type Rule struct {
 	seen int // Seen counts the requests that fit.
 }
 
-// The faults that are no errors. An answer that stalls or is cut has content before.
+// These faults are no errors. An answer that stalls or is cut has content before.
 const (
 	// Stall stops after the first content of a stream, or before an answer in one piece, until the client leaves.
 	Stall = "stall"
@@ -98,7 +98,7 @@ func (e *Emulator) Clear() {
 	e.rules = nil
 }
 
-// faultOf is the fault that the rules have for a request; empty for none.
+// faultOf is the fault that the rules have for a request; empty means none.
 func (e *Emulator) faultOf(provider, path string, body []byte) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -129,7 +129,7 @@ type Record struct {
 	// Body is the body of the request. A request for a token has none here, because it has secrets.
 	Body   string
 	Status int
-	// Refused is the name of the error in the table; empty for an answer.
+	// Refused is the name of the error in the table. It is empty for an answer.
 	Refused string
 	// Images counts the images that the provider has taken.
 	Images int

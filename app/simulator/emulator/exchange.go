@@ -180,7 +180,7 @@ func (x *exchange) readQuestion() *refusal {
 	return nil
 }
 
-// The only project and location in which the credential of Google may call models.
+// The credential of Google may call models only in this project and location.
 const (
 	Project  = "emulated-project"
 	Location = "europe-west4"
@@ -214,7 +214,7 @@ func (x *exchange) imageAddress(address string) *refusal {
 	return x.image("url")
 }
 
-// words are the values that fill errors and headers.
+// word returns the value of a placeholder in errors and headers.
 func (x *exchange) word(name string, more map[string]string) string {
 	if value, has := more[name]; has {
 		return value
@@ -288,25 +288,25 @@ func (x *exchange) cut() {
 	}
 }
 
-// textOf is a value that should be a text; empty for another.
+// textOf returns a value that should be a text. The result is empty for any other value.
 func textOf(v any) string {
 	text, _ := v.(string)
 	return text
 }
 
-// listOf is a value that should be a list; nil for another.
+// listOf returns a value that should be a list. The result is nil for any other value.
 func listOf(v any) []any {
 	list, _ := v.([]any)
 	return list
 }
 
-// objectOf is a value that should be an object; nil for another.
+// objectOf returns a value that should be an object. The result is nil for any other value.
 func objectOf(v any) object {
 	o, _ := v.(object)
 	return o
 }
 
-// numberOf is a value that should be a number; zero for another.
+// numberOf returns a value that should be a number. The result is zero for any other value.
 func numberOf(v any) int64 {
 	n, _ := v.(float64)
 	return int64(n)

@@ -31,7 +31,7 @@ func (q *question) hear(role, text string) {
 	}
 }
 
-// tool returns the tool that the answer calls; empty for none.
+// tool returns the tool that the answer calls; empty means none.
 func (q *question) tool() string {
 	if q.answered {
 		return ""
@@ -53,7 +53,7 @@ type answer struct {
 	usage          Usage
 }
 
-// The answers of all providers. Some pieces have characters of several bytes.
+// These are the answers of all providers. Some pieces have characters of several bytes.
 var (
 	textPieces    = []string{"Olá", "! Como posso", " ajudar você", " hoje? ✓"}
 	thoughtPieces = []string{"The user", " says hello"}
@@ -114,10 +114,10 @@ func (a *answer) wholeText() string { return strings.Join(a.text, "") }
 // wholeThought is the reasoning in one piece.
 func (a *answer) wholeThought() string { return strings.Join(a.thoughts, "") }
 
-// input is the whole prompt, with the part from the cache.
+// prompt counts the tokens of the whole prompt, with the part from the cache.
 func (u *Usage) prompt() int64 { return u.Input + u.CacheRead }
 
-// unknownMember is the first member of an object that is not in a list; empty for none.
+// unknownMember is the first member of an object that is not in a list; empty means none.
 func unknownMember(o object, known []string) string {
 	var found []string
 	for name := range o {

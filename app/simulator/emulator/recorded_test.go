@@ -30,7 +30,7 @@ type request struct {
 	provider, path string
 	body           string
 	tools          string // Tools are further members that make the model call get_weather.
-	stream         string // Stream has the path of streams; empty when the body says that a stream is wanted.
+	stream         string // Stream has the path of streams. It is empty when the body says that a stream is wanted.
 	folders        []string
 }
 
@@ -213,7 +213,7 @@ type frame struct {
 	raw     []byte
 }
 
-// framesOf splits an answer into its frames; nil when it has none.
+// framesOf splits an answer into its frames. The result is nil when it has none.
 func framesOf(text []byte) (list []frame) {
 	for len(text) > 16 {
 		size, head := binary.BigEndian.Uint32(text), binary.BigEndian.Uint32(text[4:])

@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// The framings of streams. The usual one is server-sent events.
+// These are the framings of streams. The usual one is server-sent events.
 const (
-	framingEvents = "events" // Framing of AWS, with the name of each event.
-	framingChunks = "chunks" // Framing of AWS, with the events of another wire in base64.
+	framingEvents = "events" // This is the framing of AWS, with the name of each event.
+	framingChunks = "chunks" // This is the framing of AWS, with the events of another wire in base64.
 )
 
 // startStream sends the head of a stream.

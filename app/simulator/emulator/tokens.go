@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// The identities that the token endpoints know.
+// The token endpoints know these identities.
 const (
 	Tenant        = "emulated-tenant.example"
 	ClientID      = "emulated-application"

@@ -27,8 +27,8 @@ type call struct {
 	request *http.Request
 	form    *form
 	now     time.Time
-	key     string // the idempotency key
-	id      string // the id of the request
+	key     string // Key is the idempotency key.
+	id      string
 }
 
 func (s *Simulator) handle(e endpoint) http.HandlerFunc {

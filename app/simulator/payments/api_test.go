@@ -88,7 +88,7 @@ func TestAnIdempotencyKeyHasOneOutcome(t *testing.T) {
 	_, err = b.api.Customers.New(&stripe.CustomerParams{Params: with("k3"), Name: new("x"), PaymentMethod: new("pm_none")})
 	b.failed(err)
 	_, err = b.api.Customers.New(&stripe.CustomerParams{Params: with("k3"), Name: new("x")})
-	b.must(err) // what was refused before it began does not bind its key
+	b.must(err) // A request that was refused before it began does not bind its key.
 	b.advance(24 * time.Hour)
 	later, err := b.api.Customers.New(&stripe.CustomerParams{Params: with("k1"), Email: new("other@b.c")})
 	b.must(err)

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// The kinds of trouble that API calls can be given.
+// Control requests can make API calls fail in these ways.
 const (
-	faultError = "error" // answered with a fault, and nothing is done
-	faultStall = "stall" // no answer, and nothing is done
-	faultLost  = "lost"  // done, but the answer is lost
+	faultError = "error" // The API answers with an error and does nothing.
+	faultStall = "stall" // The API sends no answer and does nothing.
+	faultLost  = "lost"  // The API does what the call wants, but the answer is lost.
 )
 
-// The limits of control requests.
+// These limits apply to control requests.
 const (
 	controlWaitMax      = 60 * time.Second
 	controlWaitStandard = 5 * time.Second
@@ -31,8 +31,8 @@ type fault struct {
 	Mode   string `json:"mode"`
 	Times  int    `json:"times"`
 	Status int    `json:"status"`
-	Method string `json:"method"` // empty is any
-	Path   string `json:"path"`   // what the path begins with; empty is any
+	Method string `json:"method"` // An empty method means any.
+	Path   string `json:"path"`   // Path is a prefix; empty means any path.
 }
 
 type faults []fault

@@ -5,7 +5,7 @@ import "time"
 // evidenceDue is how long a merchant has to answer a dispute.
 const evidenceDue = 7 * 24 * time.Hour
 
-// The states of a dispute.
+// These are the states of a dispute.
 const (
 	disputeOpen = "needs_response"
 	disputeWon  = "won"

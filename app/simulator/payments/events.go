@@ -23,7 +23,7 @@ type eventData struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// origin is the request that caused an event; empty when none did.
+// origin is the request that caused an event. It is empty when none did.
 type origin struct {
 	ID  *string `json:"id"`
 	Key *string `json:"idempotency_key"`

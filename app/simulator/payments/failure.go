@@ -8,7 +8,7 @@ import (
 // failure is an error as the payment service words it.
 type failure struct {
 	status int
-	final  bool // the failure is the outcome of an attempt and is kept for the idempotency key
+	final  bool // A final failure is the outcome of an attempt, and its idempotency key repeats it.
 
 	Type          string         `json:"type"`
 	Code          string         `json:"code,omitempty"`

@@ -11,11 +11,11 @@ import (
 // forgery is an event that never happened, or not like that.
 type forgery struct {
 	Type      string         `json:"type"`
-	Object    string         `json:"object"`    // the id of the object it is about
-	Changes   map[string]any `json:"changes"`   // laid over the object
-	Event     map[string]any `json:"event"`     // laid over the event
-	Signature string         `json:"signature"` // good, none, wrong, empty, altered, old or test
-	AgeMS     int64          `json:"age_ms"`    // the age of the signature
+	Object    string         `json:"object"`    // Object is the id of the object in the event.
+	Changes   map[string]any `json:"changes"`   // Changes replace members of the object.
+	Event     map[string]any `json:"event"`     // Event replaces members of the event.
+	Signature string         `json:"signature"` // Signature is good, none, wrong, empty, altered or old.
+	AgeMS     int64          `json:"age_ms"`    // AgeMS is the age of the signature.
 }
 
 // oldForgery is how old a signature is that is simply to be too old.

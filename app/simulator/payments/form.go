@@ -11,10 +11,10 @@ import (
 
 const (
 	metadataKeysMax   = 50
-	metadataKeyMax    = 40  // characters
-	metadataValueMax  = 500 // characters
+	metadataKeyMax    = 40  // The unit is characters.
+	metadataValueMax  = 500 // The unit is characters.
 	formKeysMax       = 500
-	listedMax         = 100 // objects on one page of a list
+	listedMax         = 100 // One page of a list has at most this many objects.
 	listedStandard    = 10
 	expansionDepthMax = 4
 )
@@ -103,7 +103,7 @@ func (f *form) flag(name string) bool {
 	return value == "true"
 }
 
-// oneOf is a parameter with a fixed set of words; empty when it is not given.
+// oneOf returns a parameter with a fixed set of words. It is empty when the request lacks it.
 func (f *form) oneOf(name string, words ...string) string {
 	value, ok := f.values[name]
 	if ok && !slices.Contains(words, value) {

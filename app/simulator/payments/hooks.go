@@ -23,7 +23,7 @@ const (
 	hooksAtOnceMax   = 8
 	hookWaitMax      = 10 * time.Second
 	deliveriesMax    = 20_000
-	hookAnswerMax    = 64 << 10 // bytes
+	hookAnswerMax    = 64 << 10 // The simulator reads at most this many bytes of an answer.
 	shuffleTicksOnce = int64(time.Microsecond)
 )
 
@@ -33,9 +33,9 @@ type delivery struct {
 	Type     string `json:"type"`
 	ObjectID string `json:"object_id"`
 	Attempt  int    `json:"attempt"`
-	Status   int    `json:"status"` // the status of the answer; zero for none
+	Status   int    `json:"status"` // Status is the status of the answer; zero means no answer.
 	Error    string `json:"error,omitempty"`
-	Dropped  bool   `json:"dropped,omitempty"` // the event was never sent
+	Dropped  bool   `json:"dropped,omitempty"` // The event was never sent.
 
 	event event
 	due   time.Time
@@ -44,21 +44,21 @@ type delivery struct {
 // habits are how events are sent, on demand.
 type habits struct {
 	URL        string `json:"url"`
-	DelayMS    int64  `json:"delay_ms"`   // before each event
-	ShuffleMS  int64  `json:"shuffle_ms"` // up to so much more for each, by chance
-	Duplicates int    `json:"duplicates"` // how often each event comes in addition to the first time
-	Drop       int    `json:"drop"`       // how many of the next events never come
-	Hold       bool   `json:"hold"`       // nothing is sent before it is released
+	DelayMS    int64  `json:"delay_ms"`   // Each event is sent this much later.
+	ShuffleMS  int64  `json:"shuffle_ms"` // A random delay up to this is added to each event.
+	Duplicates int    `json:"duplicates"` // Each event is sent this many additional times.
+	Drop       int    `json:"drop"`       // This many of the next events are never sent.
+	Hold       bool   `json:"hold"`       // Events wait until they are released.
 }
 
 // hooks send events. Their workers exist only while there is something to send.
 type hooks struct {
 	client *http.Client
 	random io.Reader
-	now    func() time.Time // the clock of signatures
+	now    func() time.Time // Signatures contain the time of this clock.
 	secret string
 	retry  []time.Duration
-	ctx    context.Context // ends with close
+	ctx    context.Context // Close cancels ctx.
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 
@@ -67,8 +67,8 @@ type hooks struct {
 	waiting  []delivery
 	held     []delivery
 	log      []delivery
-	good     map[string]bool // events that were taken
-	changed  chan struct{}   // closed and replaced when log grows
+	good     map[string]bool // The keys are ids of events that the receiver accepted.
+	changed  chan struct{}   // The channel is closed and replaced when log grows.
 	wake     chan struct{}
 	workers  int
 	sleeping bool

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The limits of one payment, in cents.
+// These limits apply to one payment, in cents.
 const (
 	chargeCentsMin = 50
 	chargeCentsMax = 99_999_999
 )
 
-// The states of a payment that code here asks for.
+// The simulator asks for these states of a payment.
 const (
 	needsMethod  = "requires_payment_method"
 	needsConfirm = "requires_confirmation"

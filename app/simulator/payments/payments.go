@@ -26,14 +26,14 @@ const (
 // Options configure the simulator. Now, Random and Key are required.
 type Options struct {
 	Now        func() time.Time
-	Random     io.Reader // the source of ids
-	Key        string    // the one API key that is taken
-	Secret     string    // signs webhooks
-	WebhookURL string    // where events go; empty sends none
-	BaseURL    string    // the address of the pages that people see; empty means the address of the request
-	Control    bool      // the routes below /_control exist
+	Random     io.Reader // Random is the source of ids.
+	Key        string    // Only this API key is accepted.
+	Secret     string    // Secret signs webhooks.
+	WebhookURL string    // Events are sent to this address; empty sends none.
+	BaseURL    string    // BaseURL is the address of hosted pages; empty means the address of the request.
+	Control    bool      // Control serves the routes below /_control.
 	AsyncAfter time.Duration
-	RetryWaits []time.Duration // before each further attempt at a webhook; nil takes those of a patient sender
+	RetryWaits []time.Duration // A webhook is retried after each of these; nil means six waits from a second to an hour.
 }
 
 // Simulator is the payment service. It is an http.Handler.
@@ -42,7 +42,7 @@ type Simulator struct {
 	api   *http.ServeMux
 	hooks *hooks
 
-	mu     sync.Mutex // guards everything below; requests are served one after the other
+	mu     sync.Mutex // The lock guards all fields below, and requests run one at a time.
 	store  store
 	keys   keys
 	faults faults

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// How long a checkout stays open.
+// These limits apply to a checkout.
 const (
 	openStandard = 24 * time.Hour
 	openMin      = 30 * time.Minute
@@ -16,7 +16,7 @@ const (
 	itemsMax     = 100
 )
 
-// The states of a checkout and of its payment.
+// These are the states of a checkout and of its payment.
 const (
 	open     = "open"
 	complete = "complete"
@@ -272,7 +272,7 @@ func (s *Simulator) expire(o *session) bool {
 	return true
 }
 
-// The ways a person can pay on the page.
+// A person can pay on the page in these ways.
 const (
 	withCard     = "card"
 	withDeclined = "declined"

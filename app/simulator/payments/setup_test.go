@@ -29,7 +29,7 @@ type receiver struct {
 	*httptest.Server
 
 	mu       sync.Mutex
-	statuses []int // the statuses of the next answers; 200 after them
+	statuses []int // Statuses are those of the next answers, and then 200 follows.
 	got      []received
 }
 

@@ -18,7 +18,7 @@ type object interface {
 type store struct {
 	all   map[string]object
 	order []string
-	kinds map[string][]string // by prefix of the id, oldest first
+	kinds map[string][]string // The ids are grouped by their prefix, and the oldest is first.
 }
 
 func kindOf(id string) string {
@@ -116,7 +116,7 @@ func page[T object](c *call, kind string, keep func(T) bool) (object, *failure) 
 		started = started || id == after
 	}
 	all := &list{Object: "list", Data: []any{}, URL: c.request.URL.Path, HasMore: int64(len(found)) > limit}
-	if all.HasMore && before != "" { // the page that ends right before it
+	if all.HasMore && before != "" { // The page ends right before that object.
 		found = found[int64(len(found))-limit:]
 	}
 	for _, o := range found[:min(int64(len(found)), limit)] {

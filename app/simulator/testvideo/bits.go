@@ -3,8 +3,8 @@ package testvideo
 // bitWriter collects the fields of an H.264 unit, most significant bit first.
 type bitWriter struct {
 	bytes   []byte
-	pending uint64 // the bits that do not fill a byte yet, at the low end
-	count   uint   // the number of pending bits, at most seven between calls
+	pending uint64 // The pending bits do not fill a byte yet and are at the low end.
+	count   uint   // Count is the number of pending bits, at most seven between calls.
 }
 
 // bits appends the low n bits of v, at most 32.

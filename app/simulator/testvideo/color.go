@@ -57,7 +57,7 @@ func (c colour) blend(d colour, step, steps int) colour {
 
 // palette is the few colours of one film.
 type palette struct {
-	zenith, horizon colour // the ends of the sky
+	zenith, horizon colour // Zenith and horizon are the ends of the gradient of the sky.
 	ground, rail    colour
 	disc, mover     colour
 	ink             colour

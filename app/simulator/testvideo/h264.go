@@ -1,6 +1,6 @@
 package testvideo
 
-// The headers of the units that a stream is made of.
+// A stream consists of units with these headers.
 const (
 	unitSequence = 0x67
 	unitPictures = 0x68
@@ -34,31 +34,31 @@ func sequenceSet(width, height int) []byte {
 	w.bits(8, profileBaseline)
 	w.bits(8, constraintsBoth)
 	w.bits(8, levelOf(width, height))
-	w.unsigned(0, 4, 2, 1) // id; frame numbers of 8 bits; shown in the order of coding; one reference frame
-	w.flag(false)          // no gaps in frame numbers
+	w.unsigned(0, 4, 2, 1) // Frame numbers have 8 bits, output follows the order of coding, and there is one reference frame.
+	w.flag(false)          // Frame numbers have no gaps.
 	w.unsigned(uint32(blocks(width)-1), uint32(blocks(height)-1))
-	w.flag(true) // frames only, no fields
-	w.flag(true) // direct_8x8_inference
+	w.flag(true) // The video has frames only, no fields.
+	w.flag(true) // This is direct_8x8_inference_flag.
 	right, bottom := blocks(width)*blockPixels-width, blocks(height)*blockPixels-height
 	w.flag(right+bottom > 0)
 	if right+bottom > 0 {
 		w.unsigned(0, uint32(right/2), 0, uint32(bottom/2))
 	}
-	w.flag(true) // what follows helps to show the pictures
+	w.flag(true) // VUI parameters follow.
 	w.flag(false)
 	w.flag(false)
-	w.flag(true) // the kind of signal: unspecified format, limited range, BT.709 three times
+	w.flag(true) // The signal has an unspecified format, a limited range and the colours of BT.709.
 	w.bits(3, 5)
 	w.flag(false)
 	w.flag(true)
 	w.bits(24, 0x010101)
 	w.flag(false)
-	w.flag(true) // the rate: a tick is half a frame, and constant
+	w.flag(true) // A tick is half a frame, and the rate is constant.
 	w.bits(32, 1)
 	w.bits(32, 2*framesPerSecond)
 	w.flag(true)
 	w.bits(3, 0)
-	w.flag(true) // nothing is reordered, so a player may show each picture at once
+	w.flag(true) // No frame is reordered, so a player may show each picture at once.
 	w.flag(true)
 	w.unsigned(0, 0, 12, 12, 0, 1)
 	return w.unit(unitSequence)
@@ -80,9 +80,9 @@ func pictureSet() []byte {
 // like its neighbour is predicted, and only the rest costs its 384 samples.
 type encoder struct {
 	picture *picture
-	number  uint32 // the number of the frame since the last key frame
+	number  uint32 // Number counts the frames since the last key frame.
 	keys    uint32
-	raw     []bool // the macroblocks of the frame whose samples were sent as they are
+	raw     []bool // Raw marks the macroblocks of the frame whose samples were sent uncompressed.
 	out     bitWriter
 }
 
@@ -118,25 +118,25 @@ func (e *encoder) encode(key bool) []byte {
 // head writes the slice header.
 func (e *encoder) head(key bool) {
 	w := &e.out
-	w.unsigned(0) // from the first macroblock
+	w.unsigned(0) // The slice begins at the first macroblock.
 	if key {
 		e.number = 0
-		w.unsigned(7, 0) // all slices of the picture are intra
+		w.unsigned(7, 0) // All slices of the picture are intra.
 	} else {
-		w.unsigned(5, 0) // all are predicted
+		w.unsigned(5, 0) // All slices of the picture are predicted.
 	}
 	w.bits(8, e.number)
 	if key {
-		w.unsigned(e.keys & 1) // neighbouring key frames differ in it
+		w.unsigned(e.keys & 1) // Neighbouring key frames differ in this id.
 		e.keys++
 		w.bits(2, 0)
 	} else {
-		w.bits(3, 0) // the standard number and order of references, no marking
+		w.bits(3, 0) // The number and order of references are standard, and no reference is marked.
 	}
-	w.unsigned(0, 1) // no change of the quantiser; no deblocking, which would blur what is exact
+	w.unsigned(0, 1) // The quantiser stays, and deblocking is off, because it would blur exact samples.
 }
 
-// The types of macroblocks in an intra slice. In a predicted slice they come after five others.
+// These are the types of macroblocks in an intra slice. In a predicted slice they come after five others.
 const (
 	blockVertical    = 1
 	blockHorizontal  = 2
@@ -169,7 +169,7 @@ func (e *encoder) block(i int, key bool) {
 		appendBlock(w, p.red, x/2, y/2, blockPixels/2)
 		return
 	}
-	w.unsigned(first+luma, chroma, 0) // the last: the quantiser stays
+	w.unsigned(first+luma, chroma, 0) // The last value keeps the quantiser.
 	// There is no residue, in the code that the neighbours' counts choose: a raw one counts as 16 and every other one as none.
 	if i%p.columns > 0 && e.raw[i-1] || i >= p.columns && e.raw[i-p.columns] {
 		w.bits(6, 3)

@@ -11,9 +11,9 @@ const ticksPerFrame = 512
 // track is the film as coded frames, and what a file says about them.
 type track struct {
 	width, height     int
-	sequence, picture []byte   // the two parameter sets
-	samples           [][]byte // samples with one unit a frame
-	keys              []int    // the indexes of samples that stand alone
+	sequence, picture []byte   // Sequence and picture are the two parameter sets.
+	samples           [][]byte // Each sample is the one unit of a frame.
+	keys              []int    // Keys are the indexes of key frames.
 }
 
 // file is the track as an MP4 file: its kind, its index, its samples in one chunk.
@@ -44,7 +44,7 @@ func (t track) index(place uint32) []byte {
 	movie := box("mvhd", words(0, 0, 0, 1000, duration, 0x10000), halves(0x100), make([]byte, 10), upright(), make([]byte, 24), words(2))
 	head := box("tkhd", words(7, 0, 0, 1, 0, duration), make([]byte, 16), upright(),
 		words(uint32(t.width)<<16, uint32(t.height)<<16))
-	const undetermined = 0x55C4 // the language code "und"
+	const undetermined = 0x55C4 // The value is the packed language code "und".
 	media := box("mdia",
 		box("mdhd", words(0, 0, 0, framesPerSecond*ticksPerFrame, uint32(len(t.samples)*ticksPerFrame)), halves(undetermined, 0)),
 		box("hdlr", words(0, 0), []byte("vide"), make([]byte, 12), []byte("VideoHandler\x00")),
@@ -78,7 +78,8 @@ func (t track) table(place uint32) []byte {
 // coding is the box avc1, which carries the parameter sets and the colour space.
 func (t track) coding() []byte {
 	config := box("avcC",
-		[]byte{1, t.sequence[1], t.sequence[2], t.sequence[3], 0xFF, 0xE1}, // lengths of 4 bytes, one sequence set
+		// The byte 0xFF announces lengths of 4 bytes, and 0xE1 announces one sequence set.
+		[]byte{1, t.sequence[1], t.sequence[2], t.sequence[3], 0xFF, 0xE1},
 		halves(uint16(len(t.sequence))), t.sequence,
 		[]byte{1}, halves(uint16(len(t.picture))), t.picture)
 	const dotsPerInch = 72 << 16

@@ -76,7 +76,7 @@ func (p plane) repeatsLeft(x, y, n int) bool {
 // picture is a frame in 4:2:0 whose sides are whole macroblocks, and which of them were drawn on since the last frame
 // was coded.
 type picture struct {
-	columns, rows   int // in macroblocks
+	columns, rows   int // Columns and rows count macroblocks.
 	luma, blue, red plane
 	touched         []bool
 }

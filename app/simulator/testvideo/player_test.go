@@ -18,7 +18,7 @@ func TestPlayerSeesWhatWasDrawn(t *testing.T) {
 	for _, size := range slices.Concat(sold, odd) {
 		s := sized(t, size)
 		if s.Width*s.Height < 1<<19 {
-			s.Seconds = 5 // over two more key frames
+			s.Seconds = 5 // Five seconds contain two more key frames.
 		}
 		pipe(t, MP4(s), func(r io.Reader) error { return compare(r, s) }, "ffmpeg",
 			"-v", "warning", "-xerror", "-threads", "1", "-i", "pipe:0", "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p", "pipe:1")

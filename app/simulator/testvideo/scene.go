@@ -9,15 +9,15 @@ import (
 // macroblocks, which makes it nearly free to code.
 type scene struct {
 	picture *picture
-	plate   *picture // all that stays, to take what moved away
+	plate   *picture // Plate has everything that does not move and restores what the square covered.
 	colours palette
 	frames  int
 
-	bar       image.Rectangle // in pixels, as all rectangles here
-	mover     image.Rectangle // where it starts
-	path      int             // how far it goes before it turns, in macroblocks
-	moved     int             // where it is now
-	barFilled int             // in macroblocks
+	bar       image.Rectangle // All rectangles of a scene are in pixels.
+	mover     image.Rectangle // Mover is where the moving square starts.
+	path      int             // Path is how many macroblocks the square moves before it turns.
+	moved     int             // Moved is how many macroblocks the square is from its start.
+	barFilled int             // BarFilled counts macroblocks.
 	shown     bool
 }
 
@@ -31,7 +31,7 @@ func rectOfBlocks(x, y, width, height int) image.Rectangle {
 
 func newScene(s Spec) *scene {
 	c := &scene{picture: newPicture(s.Width, s.Height), colours: newPalette(s.Seed, s.Generation), frames: s.frames()}
-	columns, rows := s.Width/blockPixels, s.Height/blockPixels // the whole ones a player shows
+	columns, rows := s.Width/blockPixels, s.Height/blockPixels // Only whole macroblocks count, because a player crops the last one.
 	margin := min(columns, rows) / 12
 	ground := max(1, rows*5/9)
 
@@ -83,7 +83,7 @@ func root(n int) int {
 // title writes the text on the ground, inside a rectangle in macroblocks, which may be empty in a small film. It is drawn
 // once, because letters are expensive to code.
 func (c *scene) title(s Spec, room image.Rectangle) {
-	const inkShare = 10 // the divisor: at most one macroblock in inkShare holds letters
+	const inkShare = 10 // At most one macroblock in inkShare holds letters.
 	letters, lines := sheet{
 		widthPixels: room.Dx() * blockPixels,
 		rows:        room.Dy(),

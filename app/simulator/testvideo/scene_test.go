@@ -64,7 +64,7 @@ func TestRemixTurnsTheColoursAndKeepsTheShapes(t *testing.T) {
 			t.Errorf("generation %d has the colours of %d", s.Generation, again)
 		}
 		seen[scene.colours.zenith] = s.Generation
-		ink := 0 // pixels of the badge at the upper left
+		ink := 0 // Ink counts pixels of the badge at the upper left.
 		for y := range 80 {
 			for x := range 160 {
 				if scene.picture.at(x, y).luma == scene.colours.ink.luma {
@@ -78,7 +78,7 @@ func TestRemixTurnsTheColoursAndKeepsTheShapes(t *testing.T) {
 	}
 	first, remix := newScene(Spec{Width: 640, Height: 368, Seed: 3}), newScene(Spec{Width: 640, Height: 368, Seed: 3, Generation: 2})
 	for x := range 640 {
-		const y = 92 // through the disc
+		const y = 92 // The row crosses the disc.
 		if (first.picture.at(x, y) == first.colours.disc) != (remix.picture.at(x, y) == remix.colours.disc) {
 			t.Fatalf("the disc of a remix differs at %d", x)
 		}

@@ -29,7 +29,7 @@ func sized(t testing.TB, size string) Spec {
 // part is a box of a file.
 type part struct {
 	name string
-	from int // where its payload begins
+	from int // From is the offset of the payload.
 	data []byte
 }
 
@@ -191,7 +191,7 @@ func pipe(t testing.TB, input []byte, read func(io.Reader) error, name string, a
 		t.Fatal(err)
 	}
 	misread := read(out)
-	_, _ = io.Copy(io.Discard, out) // reading to the end lets the program exit
+	_, _ = io.Copy(io.Discard, out) // The program exits only after the output is read to its end.
 	if err := command.Wait(); err != nil || complaints.Len() > 0 {
 		t.Errorf("%s: %v: %s", name, err, complaints.Bytes())
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/HugoSmits86/nativewebp"
 )
 
-// The shapes of stills.
+// These constants are the shapes of stills.
 const (
-	thumbnailPixelsMax = 640 // limit for the longer side
+	thumbnailPixelsMax = 640 // The longer side has at most this many pixels.
 	sheetColumns       = 5
 	sheetRows          = 2
-	tilePixelsMax      = 256 // limit for the longer side
+	tilePixelsMax      = 256 // The longer side has at most this many pixels.
 	sheetQuality       = 85
 )
 
@@ -26,7 +26,7 @@ func Thumbnail(s Spec) []byte {
 	scale(still, still.Bounds(), scene.picture, s)
 	var out bytes.Buffer
 	if err := nativewebp.Encode(&out, still, nil); err != nil {
-		panic(err) // only an empty picture is refused, and a buffer takes everything
+		panic(err) // Encode refuses only an empty picture, and writing to a buffer does not fail.
 	}
 	return out.Bytes()
 }
@@ -44,7 +44,7 @@ func Spritesheet(s Spec) []byte {
 	}
 	var out bytes.Buffer
 	if err := jpeg.Encode(&out, sheet, &jpeg.Options{Quality: sheetQuality}); err != nil {
-		panic(err) // only a picture of more than 65,535 pixels a side is refused, and a buffer takes everything
+		panic(err) // Encode refuses only more than 65,535 pixels a side, and writing to a buffer does not fail.
 	}
 	return out.Bytes()
 }

@@ -5,14 +5,14 @@ package testvideo
 // Spec says what to draw. The same spec gives the same bytes. Values outside the limits are clamped, because the caller
 // has validated the request already.
 type Spec struct {
-	Width, Height int // even, from 16 to 1920 each; need not be multiples of 16
-	Seconds       int // at most 60
+	Width, Height int // Width and Height are even, from 16 to 1920, and need not be multiples of 16.
+	Seconds       int // Seconds is at most 60.
 	Title         string
-	Seed          uint64 // chooses the colours
-	Generation    int    // how many times it was remixed; each one shows
+	Seed          uint64 // Seed determines the colours.
+	Generation    int    // Generation counts the remixes so far, and the film shows it.
 }
 
-// The limits of a film. Together they bound the memory that drawing one takes.
+// These limits apply to a film. Together they bound the memory that drawing one takes.
 const (
 	sidePixelsMin   = 16
 	sidePixelsMax   = 1920
@@ -20,7 +20,7 @@ const (
 	titleRunesMax   = 400
 	generationsMax  = 999
 	framesPerSecond = 24
-	secondsPerKey   = 2 // a player can jump to every key frame
+	secondsPerKey   = 2 // A player can seek to every key frame.
 )
 
 // within is the spec inside the limits.

@@ -42,8 +42,8 @@ func (l lettering) draw(p *picture, at image.Point, text string, c colour) {
 // sheet is the room for a text.
 type sheet struct {
 	widthPixels int
-	rows        int // in macroblocks
-	inkBlocks   int // how many macroblocks the letters may touch, because each costs its samples in every key frame
+	rows        int // Rows counts macroblocks.
+	inkBlocks   int // The letters may touch this many macroblocks, because each costs its samples in every key frame.
 	scaleMax    int
 }
 

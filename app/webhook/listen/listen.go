@@ -22,21 +22,21 @@ import (
 
 const (
 	pollStandard = 2 * time.Second
-	answerMax    = 15 * time.Second // for the address to answer
-	answerBytes  = 4 << 10          // bytes of an answer that are read
-	lookBack     = 30 * time.Second // an event may become visible that much later than younger ones
+	answerMax    = 15 * time.Second // The address must answer within this time.
+	answerBytes  = 4 << 10          // The relay reads at most this many bytes of an answer.
+	lookBack     = 30 * time.Second // An event may become visible this much later than younger ones.
 	sinceMax     = 24 * time.Hour
 	pageEvents   = 100
-	pagesMax     = 20 // limit for one poll
+	pagesMax     = 20 // One poll reads at most this many pages.
 )
 
 // Options say where events come from and where they go. All but Types, Since and the waits are required.
 type Options struct {
-	Gateway string // scheme and host of the gateway
-	Key     string // an API key with the scope webhooks
-	Forward string // the address that gets the events
+	Gateway string // Gateway is the scheme and host of the gateway.
+	Key     string // Key is an API key with the scope webhooks.
+	Forward string // Forward is the address that gets the events.
 	Types   []string
-	Since   time.Duration // before now, from which on events are forwarded
+	Since   time.Duration // Events are forwarded if they are at most this old.
 	Secret  webhook.Secret
 	Now     app.Clock
 	Out     io.Writer
@@ -45,9 +45,9 @@ type Options struct {
 
 // Waits are the pauses, so that tests need not wait; zero values take the standard ones.
 type Waits struct {
-	Poll  time.Duration   // between two looks
-	Retry []time.Duration // before each further attempt at an event
-	Lost  []time.Duration // after each look in a row that failed; after the last one the relay gives up
+	Poll  time.Duration   // Poll is the pause between two polls.
+	Retry []time.Duration // Retry has the pause before each retry of an event.
+	Lost  []time.Duration // Lost has the pause after each failed poll in a row. After the last one the relay gives up.
 }
 
 // Relay forwards events. It is for one Run.
@@ -55,8 +55,8 @@ type Relay struct {
 	o       Options
 	gateway *http.Client
 	local   *http.Client
-	known   map[string]time.Time // ids of events that were forwarded, by when they happened
-	from    time.Time            // on the gateway's clock
+	known   map[string]time.Time // Known has the times of events that were forwarded, by their ids.
+	from    time.Time            // From is a time on the gateway's clock.
 	taken   int
 	refused int
 }
@@ -89,12 +89,12 @@ func New(o Options) (*Relay, error) {
 			time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, time.Minute, time.Minute,
 		}
 	}
-	o.Gateway = strings.TrimSuffix(strings.TrimSuffix(o.Gateway, "/"), "/v1") // the base URL of SDKs will do
+	o.Gateway = strings.TrimSuffix(strings.TrimSuffix(o.Gateway, "/"), "/v1") // The base URL of SDKs is accepted as well.
 	asked := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Relay{
 		o: o, known: map[string]time.Time{},
 		gateway: &http.Client{Timeout: gatewayMax, CheckRedirect: asked},
-		local:   &http.Client{Timeout: answerMax, CheckRedirect: asked, Transport: &http.Transport{}}, // never by a proxy
+		local:   &http.Client{Timeout: answerMax, CheckRedirect: asked, Transport: &http.Transport{}}, // The empty transport uses no proxy.
 	}, nil
 }
 

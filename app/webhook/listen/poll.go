@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	gatewayMax    = 20 * time.Second // for the gateway to answer
+	gatewayMax    = 20 * time.Second // The gateway must answer within this time.
 	pageBytesMax  = 1 << 20
 	retryAfterMax = time.Minute
 )
@@ -32,7 +32,7 @@ type event struct {
 type eventPage struct {
 	Data []event   `json:"data"`
 	More bool      `json:"has_more"`
-	at   time.Time // the time of the answer on the gateway's clock
+	at   time.Time // At is the time of the answer on the gateway's clock.
 }
 
 // refusal is an answer of the gateway that is none of events.
@@ -83,11 +83,11 @@ func (r *Relay) look(ctx context.Context) error {
 			r.from = from
 		}
 		maps.DeleteFunc(r.known, func(_ string, at time.Time) bool {
-			return at.Before(r.from.Add(-time.Second)) // the gateway answers in whole seconds
+			return at.Before(r.from.Add(-time.Second)) // The gateway answers in whole seconds.
 		})
 		return nil
 	}
-	return nil // the next look goes on: what is known is passed quickly
+	return nil // The next poll continues, and skips known events quickly.
 }
 
 // forwardNew forwards an event that is new and wanted.
