@@ -11,13 +11,13 @@ import (
 type AuditEntry struct {
 	ID        string
 	At        time.Time
-	Actor     string // an actor kind of those below
+	Actor     string // Actor is one of the kinds below.
 	ActorID   string
 	ActorName string
-	Words     string // what was done, as words that follow the actor
-	Object    string // id of the object, empty for the account itself
+	Words     string // Words say what was done, and follow the actor.
+	Object    string // Object is the id of the object; empty for the account itself.
 	Name      string
-	Href      string // address of the object's page; empty without one
+	Href      string // Href is the address of the object's page; empty without one.
 	IP        string
 	Agent     string
 	RequestID string

@@ -61,10 +61,10 @@ var StylePaths = map[Style]string{
 type Limits struct {
 	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, JobsPerDay, JobsRunning int64
 
-	AccountRequests, AccountTokens int64 // per minute, on all models together
+	AccountRequests, AccountTokens int64 // These limits are per minute, on all models together.
 	// UsualConcurrency is the concurrency of a model without a limit of its own.
 	UsualConcurrency int64
-	Left             *LimitsLeft // now; nil when it was not read
+	Left             *LimitsLeft // Left is what is left now; nil when it was not read.
 }
 
 // LimitsLeft is what is left of limits now, as far as there are such limits.

@@ -12,11 +12,11 @@ import (
 	"umg/app/postgres"
 )
 
-// Bounds of the runs of the playground that are kept.
+// These constants bound the stored runs of the playground.
 const (
-	RunAnswerBytesMax = 256 << 10 // bytes of one answer with its conversation and settings
+	RunAnswerBytesMax = 256 << 10 // RunAnswerBytesMax bounds one answer with its conversation and settings.
 
-	runAnswersMax    = 1000 // answers of one account; beyond it the oldest are deleted
+	runAnswersMax    = 1000 // Above this number, the oldest answers of the account are deleted.
 	runAnswerTimeMax = 2 * time.Second
 	sweepRunRowsMax  = 500
 )

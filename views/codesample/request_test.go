@@ -58,7 +58,7 @@ func TestCodeSendsExactlyTheRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = json.Unmarshal(body, &want) // JSON replaces bytes that are not UTF-8
+		_ = json.Unmarshal(body, &want) // Package json replaces bytes that are not UTF-8.
 		for style := range views.StylePaths {
 			for _, s := range OfRequest(Request{Style: style, BaseURL: "https://x/v1", Body: body}) {
 				if s.Name != "curl" && s.Name != "go" {

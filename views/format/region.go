@@ -26,9 +26,9 @@ const (
 )
 
 const (
-	languagesMax   = 16 // languages of a browser that are looked at
+	languagesMax   = 16 // At most this many languages of a browser are tried.
 	thousandDigits = 3
-	monthBytes     = 3 // bytes of the short name of a month
+	monthBytes     = 3 // The short name of a month has this many bytes.
 	yearDigits     = 4
 )
 
@@ -38,7 +38,7 @@ type Region struct {
 	group, decimal string
 	// GroupsFrom is the number of digits from which thousands are apart, and Further that of each group after the first.
 	groupsFrom, further int
-	day, shortDay       string // layouts of package time
+	day, shortDay       string // These are layouts of package time.
 }
 
 // Day is the layout of a day, for the script of the page, and ShortDay that of one without its year.

@@ -131,7 +131,7 @@ func picked(t *rapid.T, name string, from []string) []string {
 // TestALongListIsDrawnByThePage: of five hundred models a page shows a hundred, weighs little, and leads to the others.
 func TestALongListIsDrawnByThePage(t *testing.T) {
 	t.Parallel()
-	const bytesMax = 400_000 // the whole list is three times as large
+	const bytesMax = 400_000 // The whole list is three times as large.
 	l := List{Query: Query{Sort: "name", Page: 3}}
 	for i := range 500 {
 		l.All = append(l.All, tokens("vendor/model-"+strconv.Itoa(1000+i), 1, 2, 128_000))

@@ -27,7 +27,7 @@ func pageNumber(text string) int {
 // modelPage is a part of the models that were found.
 type modelPage struct {
 	rows         []views.Model
-	from, all    int // zero-based index of the first model, and the number on all pages
+	from, all    int // From is the zero-based index of the first model, and all the number on all pages.
 	number, last int
 }
 
