@@ -167,7 +167,7 @@ func (k Key) MadeBy() string {
 	return ""
 }
 
-// The two error modes of a key, as the forms send them.
+// These are the error modes of a key, as the forms send them.
 const (
 	ModeStandard   = "standard"
 	ModeDocumented = "documented"
@@ -233,7 +233,7 @@ func (k Key) Status(now time.Time) Badge {
 	}
 }
 
-// The states of a key, as the address of the list names them.
+// These are the states of a key, as the address of the list names them.
 const (
 	StateActive   = "active"
 	StateRotating = "rotating"

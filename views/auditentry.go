@@ -11,7 +11,7 @@ import (
 type AuditEntry struct {
 	ID        string
 	At        time.Time
-	Actor     string // Actor is one of the kinds below.
+	Actor     string // Actor is AuditUser, AuditKey, AuditOperator or AuditSystem.
 	ActorID   string
 	ActorName string
 	Words     string // Words say what was done, and follow the actor.
@@ -27,7 +27,7 @@ type AuditEntry struct {
 // AuditChange is one field with its values before and after, empty for none.
 type AuditChange struct{ Field, From, To string }
 
-// The kinds of actors.
+// These are the kinds of actors.
 const (
 	AuditUser     = "user"
 	AuditKey      = "key"

@@ -26,7 +26,7 @@ type LedgerEntry struct {
 	At          time.Time
 }
 
-// The kinds of movements.
+// These are the kinds of movements.
 const (
 	EntryGrant      = "grant"
 	EntryCharge     = "charge"

@@ -111,7 +111,7 @@ func (n ModelNow) SpeedText() string {
 	return strconv.FormatInt(n.Speed/thousandths, 10) + "." + strconv.FormatInt(n.Speed%thousandths/100, 10)
 }
 
-// The shares of failures, in thousandths, from which a day of a model is drawn as troubled and as failing.
+// From these shares of failures, in thousandths, a day of a model is drawn as troubled and as failing.
 const (
 	TroubledFrom = 10
 	FailingFrom  = 100

@@ -11,7 +11,7 @@ import (
 // ModelState says whether a model can be called, and how its calls go. Package modelstatus decides it.
 type ModelState string
 
-// The states of a model.
+// These are the states of a model.
 const (
 	ModelAvailable ModelState = "available"
 	ModelDegraded  ModelState = "degraded" // A hundredth of its calls fail.

@@ -38,7 +38,7 @@ type SearchHit struct {
 // SearchAct is an action that does not leave the page.
 type SearchAct string
 
-// The acts of the palette.
+// These are the acts of the palette.
 const (
 	ActTheme     SearchAct = "theme"
 	ActShortcuts SearchAct = "shortcuts"

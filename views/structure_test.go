@@ -139,7 +139,7 @@ func TestReferencesBetweenElementsHold(t *testing.T) {
 	}
 }
 
-// TestFormsWorkWithoutScripts: what htmx would send, the form sends by itself to the same place.
+// TestFormsWorkWithoutScripts checks that a form sends to the same place as htmx.
 func TestFormsWorkWithoutScripts(t *testing.T) {
 	t.Parallel()
 	for _, s := range stories.All() {

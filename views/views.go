@@ -141,7 +141,7 @@ func LocalPath(path string) string {
 	return "/console"
 }
 
-// Pages whose views live elsewhere, and what leads to them from every page.
+// The views of these pages are in other packages, and every page leads to them.
 const (
 	DocsPath   = "/console/docs"
 	SetupPath  = "/console/setup"

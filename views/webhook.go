@@ -9,7 +9,7 @@ import (
 	"umg/views/ui"
 )
 
-// Why an endpoint is disabled.
+// These are the reasons why an endpoint is disabled.
 const (
 	WebhookOffByUser     = "user"
 	WebhookOffByGone     = "gone"

@@ -56,7 +56,7 @@ const OwnAmount = "own"
 // NewTopUpForm is the form as it is first shown.
 func NewTopUpForm(key string) TopUpForm { return TopUpForm{Choice: "25", Key: key} }
 
-// The bounds of one top-up.
+// These constants bound one top-up.
 const (
 	TopUpMin = 5 * app.Dollar
 	TopUpMax = 10_000 * app.Dollar
@@ -100,7 +100,7 @@ type LowBalance struct {
 	Email            string
 }
 
-// The states of a top-up.
+// These are the states of a top-up.
 const (
 	TopUpWaiting  = "waiting"
 	TopUpPaid     = "paid"

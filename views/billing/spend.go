@@ -11,7 +11,7 @@ import (
 	"umg/views/format"
 )
 
-// The ways to divide a month's spend.
+// A month's spend is divided in one of these ways.
 const (
 	SpendByModel = "model"
 	SpendByKey   = "key"

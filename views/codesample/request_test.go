@@ -43,7 +43,7 @@ func sent(t interface {
 	return v
 }
 
-// TestCodeSendsExactlyTheRequest: whatever a person wrote, the programs send it, and nothing of it becomes code.
+// TestCodeSendsExactlyTheRequest checks that the programs send any text as it is, and that none of it becomes code.
 func TestCodeSendsExactlyTheRequest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,7 +17,7 @@ import (
 // the separators of a region. Without it a text still reads right, as the mark is not visible.
 const mark = "\x1f"
 
-// Layouts of days, for package time.
+// These are layouts of days, for package time.
 const (
 	DayForm      = "2 " + mark + "Jan " + mark + "2006"
 	ShortDayForm = "2 " + mark + "Jan"

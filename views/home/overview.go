@@ -26,7 +26,7 @@ type Overview struct {
 // ProviderHint is why an operator should add a provider.
 type ProviderHint string
 
-// The hints about providers. Only operators see them.
+// These are the hints about providers, which only operators see.
 const (
 	NoProviderHint ProviderHint = ""
 	// NoModels means that no model can be called.

@@ -102,13 +102,13 @@ type RecipeStep struct {
 	Samples []ui.Sample // Samples may have the placeholders {base}, {origin}, {key}, {model}, {context} and {output}.
 }
 
-// The base URLs that tools want.
+// These are the base URLs that tools want.
 const (
 	baseV1   = "with /v1"
 	baseBare = "without /v1"
 )
 
-// The groups of recipes, in their order.
+// These are the groups of recipes, in their order.
 const (
 	kindCoding   = "Coding assistants"
 	kindChat     = "Chat and automation"

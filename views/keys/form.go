@@ -13,7 +13,7 @@ import (
 	"umg/views/ui"
 )
 
-// What a form says when no expiry is asked for, or one on a day; the other choices are numbers of days.
+// A form sends one of these for no expiry or for a day; the other choices are numbers of days.
 const (
 	ExpiryNever = "never"
 	ExpiryOn    = "date"

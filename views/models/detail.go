@@ -30,7 +30,7 @@ type Detail struct {
 	Last      *LastCalls   // Last is nil until the reader asks for it.
 }
 
-// The parts of the page of a model. Each is a page of its own, so that the first one is short.
+// These are the parts of the page of a model. Each is a page of its own, so that the first one is short.
 const (
 	TabOverview    = ""
 	TabPerformance = "performance"

@@ -8,7 +8,7 @@ import (
 	"umg/views/format"
 )
 
-// Limits of one page of the list of models, so that a long catalog is as quick to draw as a short one.
+// These constants limit one page of the list, so that a long catalog is as quick to draw as a short one.
 const (
 	pageMax   = 100
 	pagesMax  = 1000

@@ -13,7 +13,7 @@ import (
 // SpanWeek is the name of the week in an address. The usual span is a day.
 const SpanWeek = "7d"
 
-// The two spans, with the steps that charts are drawn in.
+// These are the two spans, with the steps that charts are drawn in.
 const (
 	daySpan  = 24 * time.Hour
 	dayStep  = time.Hour

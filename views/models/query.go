@@ -32,7 +32,7 @@ type Query struct {
 	Page         int // Page counts from 2; zero is the first page.
 }
 
-// The units of prices of tokens, and the ways to draw the list.
+// The list is drawn as a table or as cards.
 const (
 	ViewTable = "table"
 	ViewCards = "cards"
@@ -61,7 +61,7 @@ func featureNames() []string {
 	return names
 }
 
-// The statuses that models are looked for by.
+// Readers look for models by these statuses.
 var statuses = []ui.ChipOption{
 	{Value: "available", Label: "Available"}, {Value: "degraded", Label: "Degraded"}, {Value: "failing", Label: "Failing"},
 	{Value: "paused", Label: "Paused"}, {Value: "unavailable", Label: "No provider"}, {Value: "deprecated", Label: "Deprecated"},

@@ -62,7 +62,7 @@ func (v AccountDetail) actions() []operatorAction {
 	return list
 }
 
-// The things that operators do to an account.
+// Operators do these things to an account.
 const (
 	ActionAdd      = "add"
 	ActionTake     = "take"

@@ -78,7 +78,7 @@ func (a Account) note() string {
 	return ""
 }
 
-// The filters and orders of accounts.
+// These are the filters and orders of accounts.
 const (
 	AccountsFrozen    = "frozen"
 	AccountsOwing     = "owing"

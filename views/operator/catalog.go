@@ -133,7 +133,7 @@ type diffGroup struct {
 
 type diffLine struct{ sign, field, from, to string }
 
-// groups orders the lines of a difference by object, at most so many lines, and counts those that are left out.
+// diffGroups orders the lines of a difference by object, at most diffLinesMax, and counts those that are left out.
 func diffGroups(lines []string) (groups []diffGroup, left int) {
 	if len(lines) > diffLinesMax {
 		lines, left = lines[:diffLinesMax], len(lines)-diffLinesMax

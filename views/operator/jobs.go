@@ -9,7 +9,7 @@ import (
 	"umg/views/ui"
 )
 
-// The states of jobs.
+// These are the states of jobs.
 const (
 	JobWaiting = "waiting"
 	JobFailing = "failing"

@@ -84,7 +84,7 @@ func (l MarginLine) unknown() string {
 	return "The cost of " + format.CountOf(l.Unpriced, "call", "calls") + " is unknown"
 }
 
-// The parts of a bar, in order from the foot or from the left.
+// These are the parts of a bar, in order from the foot or from the left.
 const (
 	partCost = iota
 	partMargin

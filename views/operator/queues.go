@@ -15,7 +15,7 @@ const (
 	silentAfter   = 20 * time.Second
 )
 
-// The kinds of background work.
+// These are the kinds of background work.
 const (
 	QueueVideos   = "videos"
 	QueueWebhooks = "webhooks"

@@ -170,7 +170,7 @@ func (a TrafficAsk) verb() string {
 
 func (a TrafficAsk) action() string { return views.OperatorPath + "/" + strings.ToLower(a.verb()) }
 
-// path leads to the question before something is paused or let go on.
+// askPath leads to the question before something is paused or let go on.
 func askPath(kind, id string, paused bool) string {
 	to := views.OperatorPath + "/pause"
 	if paused {
@@ -305,7 +305,7 @@ func (s RouteSeen) reason() string {
 	return "It " + faultText(s.Fault, s.Status)
 }
 
-// sums of a route over the replicas.
+// calls adds up a route over the replicas.
 func (r TrafficRoute) calls() (calls, failures, inFlight int64) {
 	for _, s := range r.Seen {
 		calls, failures, inFlight = calls+s.Calls, failures+s.Failures, inFlight+s.InFlight

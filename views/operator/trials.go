@@ -30,7 +30,7 @@ const (
 type Trials struct {
 	views.Shell
 	Rules   TrialRules
-	Closed  string     // Closed is one of the reasons below why no user gets trial credit now; empty while trials are open.
+	Closed  string     // Closed is the reason why no user gets trial credit now; empty while trials are open.
 	FreeAt  *time.Time // FreeAt is when the next trial can be given; nil while the limit is not reached.
 	Given   app.Amount // Given is the amount of the last 24 hours.
 	Count   int64      // Count is the number of trials of the last 24 hours.

@@ -131,7 +131,7 @@ func (f Form) toolChoices() []ui.Option {
 	return options
 }
 
-// tabs of the inspector.
+// inspectorTabs returns the tabs of the inspector.
 func (p Pane) inspectorTabs() ui.TabsProps {
 	return ui.TabsProps{ID: p.id("inspect"), Title: "What to inspect", Selected: "request", Tabs: []ui.Tab{
 		{Name: "request", Label: "Request"}, {Name: "response", Label: "Response"},

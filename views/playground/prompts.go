@@ -232,7 +232,7 @@ type PromptLine struct {
 	Text string
 }
 
-// The kinds of lines that differ.
+// These are the kinds of lines that differ.
 const (
 	PromptRemoved = "removed"
 	PromptAdded   = "added"
@@ -356,7 +356,7 @@ type PromptImport struct {
 	Field string // Field is the file's field with the error.
 }
 
-// The ends that a link can be given.
+// A link ends in one of these ways.
 const (
 	ShareDay   = "1"
 	ShareWeek  = "7"
@@ -374,7 +374,7 @@ type PromptShareForm struct {
 	views.Shell
 	Prompt     Prompt
 	Number     int
-	End        string // End is one of the choices above.
+	End        string // End is ShareDay, ShareWeek, ShareMonth or ShareDate.
 	Until      string // Until is a day, for ShareDate.
 	UntilError string
 	FormError  string

@@ -12,7 +12,7 @@ type CallPicture struct {
 	From, To time.Time
 	Step     time.Duration
 	Bars     []CallBar
-	Since    time.Time // start of the counted span; From when all is counted
+	Since    time.Time // Since is the start of the counted span; it is From when all is counted.
 }
 
 // CallBar is the calls of one step.
@@ -22,7 +22,7 @@ type CallBar struct {
 }
 
 const (
-	pictureUsual    = 24 * time.Hour // span of a list without bounds
+	pictureUsual    = 24 * time.Hour // A list without bounds has this span.
 	pictureBarsMax  = 60
 	pictureSpansMax = 366 * 24 * time.Hour
 )
@@ -65,7 +65,7 @@ type callColumn struct {
 	href, hint, name string
 	hitX, hitWidth   string
 	x, width, middle string
-	y, height        string // geometry of the successful calls
+	y, height        string // These measures are those of the successful calls.
 	badY, badHeight  string
 	tick             string
 	unknown          bool

@@ -12,7 +12,7 @@ import (
 	"umg/views"
 )
 
-// words that people and programs put into addresses.
+// strangeWords are words that people and programs put into addresses.
 var strangeWords = []string{"", "a", " aurora-large ", "=cmd()", "ü%20&x=1", "é\n", "0.1", "00.10", "-1", "5s", "1000.5", "1e3", "$3", "yes", "api", "24h", "\x00",
 	"2026-11-20T14:00Z", "2026-11-20", "2026-11-20T14:15", "Europe/Berlin", "UTC", "200", "10000", "custom", "month", "p95", "video", "tag", "cost", strings.Repeat("x", 300)}
 

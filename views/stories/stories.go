@@ -19,12 +19,12 @@ import (
 
 // Story is one view in one state.
 type Story struct {
-	Name   string // stable, and the name of the golden file
+	Name   string // Name is stable, and names the golden file.
 	Group  string
 	Title  string
 	Status int
 	View   func(s views.Shell) templ.Component
-	Out    bool // for visitors who are not signed in
+	Out    bool // Out is set for visitors who are not signed in.
 	Path   string
 	Adjust func(s *views.Shell)
 	// Opens has the ids of the menus that the reader opened.
