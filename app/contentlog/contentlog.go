@@ -19,7 +19,7 @@ import (
 
 // These constants bound the stored content.
 const (
-	BytesMax     = 64 << 10 // BytesMax bounds the stored bytes of a request, and those of an answer.
+	BytesMax     = 64 << 10 // BytesMax bounds a stored request or answer; an answer assembled from a stream may have twice as many bytes.
 	DaysMax      = 90
 	DaysStandard = 30
 

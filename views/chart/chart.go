@@ -9,8 +9,8 @@ import (
 const (
 	FullScale       = 10_000 // FullScale is 100 %, in hundredths of a percent.
 	MinHeight       = 60     // MinHeight is the smallest height of a value above zero.
-	LabelsMax       = 8      // LabelsMax is the number of steps with labels below them.
-	NarrowLabelsMax = 4      // NarrowLabelsMax is the number of labels on narrow screens.
+	LabelsMax       = 8      // At most LabelsMax steps have labels below them.
+	NarrowLabelsMax = 4      // At most NarrowLabelsMax steps have labels on narrow screens.
 
 	budgetShownMax = 10 // A budget over this multiple of the largest bar is left out, because it would flatten the bars.
 )

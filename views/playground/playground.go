@@ -13,8 +13,8 @@ import (
 	"umg/views/ui"
 )
 
-// The actions that a pane's form can be sent for; without one, or with PlaySend, it is sent to be answered. Those that end in a
-// dash are followed by the number of a turn, from zero.
+// A pane's form is sent for one of these actions; without one, or with ActionSend, a model answers. A turn's number, from zero,
+// follows those that end in a dash.
 const (
 	ActionSend       = "send"
 	ActionClear      = "clear"

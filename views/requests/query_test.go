@@ -26,8 +26,7 @@ func strangeValues(r *rand.Rand, names []string) url.Values {
 	return values
 }
 
-// TestAnyFilterInTheAddressReadsBackAsItself: whatever an address says, the address of what was understood of it is
-// understood the same.
+// TestAnyFilterInTheAddressReadsBackAsItself checks that the address of a query that was read reads back as the same query.
 func TestAnyFilterInTheAddressReadsBackAsItself(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
