@@ -142,8 +142,10 @@ func (a *API) modelOfPath(x *call) (*catalog.Model, error) {
 func (a *API) findModel(x *call, id string) (*catalog.Model, error) {
 	m, ok := a.o.Catalog.Snapshot().For(x.key.AccountID).Model(id)
 	if !ok || !m.Available {
-		return nil, app.Errorf(app.NotFound, "model_not_found",
+		e := app.Errorf(app.NotFound, "model_not_found",
 			"The model %q does not exist. GET /v1/models lists those this key may use.", shorten(id)).At("model")
+		e.Value = id
+		return nil, e
 	}
 	if !m.IsAllowed(x.principal().MayUse) {
 		return nil, app.Errorf(app.Forbidden, "model_not_allowed",

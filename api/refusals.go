@@ -19,6 +19,9 @@ func (a *API) recordRefusal(x exchange, l *RequestLog, e *app.Error, status int)
 		RequestID: l.RequestID, AccountID: l.AccountID, KeyID: l.KeyID, At: l.Started, Method: x.Request().Method, Route: x.RoutePath(),
 		Style: l.Style, Model: l.Model, Status: status, Code: e.Code, Param: e.Param, Message: e.Message, Duration: a.now().Sub(l.Started),
 	}
+	if l.Model == "" && e.Param == "model" {
+		r.UnknownModel = e.Value
+	}
 	for _, base := range videoPaths { // Routes of videos have no style, and their calls have one in the log.
 		if r.Route == base || strings.HasPrefix(r.Route, base+"/") {
 			r.Style = string(catalog.VideosStyle)

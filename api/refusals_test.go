@@ -75,6 +75,7 @@ type refusedRequest struct {
 	secret                   func() string
 	times, status            int
 	code, param, model       string
+	unknown                  string // Unknown is the name of a model that the catalog does not have.
 	headers                  []string
 }
 
@@ -90,7 +91,11 @@ func refusedRequests(changed func(string) func() string) []refusedRequest {
 		{name: "403 network", body: plain, secret: changed("addresses = '{203.0.113.0/24}'"), status: 403, code: "address_not_allowed"},
 		{name: "403 model", body: plain, secret: changed("models = '{test/slow}'"), status: 403, code: "model_not_allowed", param: "model"},
 		{name: "403 scope", body: plain, secret: changed("scopes = '{videos}'"), status: 403, code: "insufficient_scope"},
-		{name: "404 model", body: strings.Replace(plain, "test/plain", "my secret prompt", 1), status: 404, code: "model_not_found", param: "model"},
+		{name: "404 model", body: strings.Replace(plain, "test/plain", "test/plane", 1), status: 404, code: "model_not_found", param: "model", unknown: "test/plane"},
+		{name: "404 model of a video", path: "/v1/videos", body: `{"model":"test/plane","prompt":"my secret prompt"}`, status: 404,
+			code: "model_not_found", param: "model", unknown: "test/plane"},
+		{name: "404 model's page", method: http.MethodGet, path: "/v1/models/test/plane", status: 404, code: "model_not_found", param: "model",
+			unknown: "test/plane"},
 		{name: "404 path", path: "/v1/chat/complete", body: plain, status: 404, code: "not_found"},
 		{name: "405", method: http.MethodPut, body: plain, status: 405, code: "method_not_allowed"},
 		{name: "413", body: strings.Repeat(" ", 1<<16) + plain, status: 413, code: "request_too_large"},
@@ -140,6 +145,9 @@ func TestEveryRefusalOfAKnownKeyIsRecorded(t *testing.T) {
 			if got.Outcome != usage.OutcomeRefused || got.ErrorCode != c.code || got.Cost != 0 || got.KeyID == "" || got.StartedAt.IsZero() ||
 				got.Refusal == nil || got.Refusal.Status != c.status || got.Refusal.Param != c.param || got.Refusal.Message == "" {
 				t.Errorf("%+v %+v", got, got.Refusal)
+			}
+			if got.Refusal.UnknownModel != c.unknown || c.unknown != "" && (got.Model != "" || !strings.Contains(got.Refusal.Message, c.unknown)) {
+				t.Errorf("the unknown model is %q of %q: %s", got.Refusal.UnknownModel, got.Model, got.Refusal.Message)
 			}
 			if c.model != "" && got.Model != c.model {
 				t.Errorf("the model is %q, want %q", got.Model, c.model)

@@ -42,6 +42,7 @@ type Error struct {
 	Code       string
 	Message    string
 	Param      string        // Param is the path of the wrong field, such as messages[2].role.
+	Value      string        // Value is what the request had in the field, for the account's own record. Few errors have it.
 	Missing    bool          // Missing means that the request lacks the field.
 	Reason     string        // Reason tells causes of one code apart for the console. It is not sent to callers.
 	Doc        string        // Doc is the path of the page that explains the error.

@@ -35,7 +35,7 @@ const (
 
 // HealthNote is a warning about a key.
 type HealthNote struct {
-	Name   string // value of the note in the list's filter
+	Name   string // Name is the note's value in the filter of the list.
 	Tone   ui.Tone
 	Text   string
 	Advice string
@@ -58,7 +58,7 @@ func (k Key) Notes(now time.Time) []HealthNote {
 	}
 	if n := k.Network; n != nil {
 		notes = append(notes, HealthNote{
-			"network", ui.Warning, "Used from a new network " + n.Network + ", " + n.Since.UTC().Format("2 Jan"),
+			"network", ui.Warning, "Used from a new network " + n.Network + ", " + n.Since.UTC().Format(format.ShortDayForm),
 			"If you do not know this network, rotate the key. Under “Limits and restrictions” you can name the addresses that may use it.",
 		})
 	}
@@ -167,7 +167,7 @@ func (k Key) MadeBy() string {
 	return ""
 }
 
-// The two error modes of a key, as the forms send them.
+// These are the error modes of a key, as the forms send them.
 const (
 	ModeStandard   = "standard"
 	ModeDocumented = "documented"
@@ -177,30 +177,30 @@ const (
 type Key struct {
 	ID        string
 	Name      string
-	Masked    string // such as sk-umg-ab…f3Qk
+	Masked    string // Masked is the secret in the form sk-umg-ab…f3Qk.
 	Env       string
 	ErrorMode string
 	Disabled  bool
 	CreatedAt time.Time
 	CreatedBy string
-	ByKey     string // name of the management key that made it, empty for a user
+	ByKey     string // ByKey names the management key that made the key; empty for a user.
 	LastUsed  *time.Time
-	LastFrom  string // address of the last use, if known
+	LastFrom  string // LastFrom is the address of the last use; empty if unknown.
 	ExpiresAt *time.Time
-	Budget    *KeyBudget // nil for no budget
-	Alerts    []int      // hundredths of the budget at which alerts are sent, in ascending order
+	Budget    *KeyBudget // Budget is nil for a key without a budget.
+	Alerts    []int      // Alerts are the hundredths of the budget at which alerts are sent, in ascending order.
 	Network   *KeyNetwork
 
 	Scopes      []string
-	Models      []string // empty for all models
-	Addresses   []string // networks that may use the key, empty for all
-	Requests    int64    // per minute; zero for the models' limits
-	Tokens      int64    // per minute
+	Models      []string // Models is empty for a key that may call all models.
+	Addresses   []string // Addresses are the networks that may use the key; empty for all.
+	Requests    int64    // Requests is the limit per minute; zero leaves the models' limits.
+	Tokens      int64    // Tokens is the limit per minute.
 	Concurrency int64
 	LogContent  bool
 	Strict      bool
-	Leaked      *time.Time      // when a secret of it was found in public; nil after the rotation
-	Previous    *PreviousSecret // set while the previous secret works
+	Leaked      *time.Time      // Leaked is when a secret of the key was found in public; nil after the rotation.
+	Previous    *PreviousSecret // Previous is set while the previous secret works.
 }
 
 // KeyNetwork is a network from which a key was used that it was not used from lately.
@@ -233,7 +233,7 @@ func (k Key) Status(now time.Time) Badge {
 	}
 }
 
-// The states of a key, as the address of the list names them.
+// These are the states of a key, as the address of the list names them.
 const (
 	StateActive   = "active"
 	StateRotating = "rotating"

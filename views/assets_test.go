@@ -47,7 +47,7 @@ func TestAssetPagesSayHowMuchThereIsAndWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestPagesAskAfterAssetsForAWhileOnly: what takes longer than ten minutes is not asked after, and that is said.
+// TestPagesAskAfterAssetsForAWhileOnly checks that a page stops polling after ten minutes, and says so.
 func TestPagesAskAfterAssetsForAWhileOnly(t *testing.T) {
 	t.Parallel()
 	shell := views.Shell{Now: stories.Now(), Viewer: &views.Viewer{Email: "a@example.com", Rights: app.AllRights}}
@@ -85,7 +85,7 @@ func TestAssetQueriesAreTheirAddress(t *testing.T) {
 	}
 }
 
-// TestNoLinkLeadsToASourceThatIsNoAddress, and those that are, tell it nothing of us.
+// TestNoLinkLeadsToASourceThatIsNoAddress checks that only plain web addresses become links, which send no referrer.
 func TestNoLinkLeadsToASourceThatIsNoAddress(t *testing.T) {
 	t.Parallel()
 	shell := views.Shell{Now: stories.Now(), Viewer: &views.Viewer{Email: "a@example.com", Rights: app.AllRights}}

@@ -11,13 +11,13 @@ import (
 type AuditEntry struct {
 	ID        string
 	At        time.Time
-	Actor     string // an actor kind of those below
+	Actor     string // Actor is AuditUser, AuditKey, AuditOperator or AuditSystem.
 	ActorID   string
 	ActorName string
-	Words     string // what was done, as words that follow the actor
-	Object    string // id of the object, empty for the account itself
+	Words     string // Words say what was done, and follow the actor.
+	Object    string // Object is the id of the object; empty for the account itself.
 	Name      string
-	Href      string // address of the object's page; empty without one
+	Href      string // Href is the address of the object's page; empty without one.
 	IP        string
 	Agent     string
 	RequestID string
@@ -27,7 +27,7 @@ type AuditEntry struct {
 // AuditChange is one field with its values before and after, empty for none.
 type AuditChange struct{ Field, From, To string }
 
-// The kinds of actors.
+// These are the kinds of actors.
 const (
 	AuditUser     = "user"
 	AuditKey      = "key"

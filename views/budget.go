@@ -36,7 +36,7 @@ type KeyBudget struct {
 	Spent    app.Amount
 	Left     app.Amount
 	Period   string
-	ResetsAt *time.Time // nil for a budget that does not reset
+	ResetsAt *time.Time // ResetsAt is nil for a budget that does not reset.
 }
 
 // periodWords say over what time a budget is spent.

@@ -2,7 +2,7 @@ package views
 
 import "umg/views/format"
 
-// Which calls an account keeps the content of.
+// An account stores the content of no calls, of calls whose keys ask for it, or of all.
 const (
 	KeepNever = "never"
 	KeepAsked = "asked"

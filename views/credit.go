@@ -77,7 +77,7 @@ type Credit struct {
 	Trial        app.Amount
 	TrialExpires *time.Time
 	Purchased    app.Amount
-	Granted      app.Amount // promotions and corrections
+	Granted      app.Amount // Granted is the credit from promotions and corrections.
 	Held         app.Amount
-	Owed         app.Amount // debt of the account, because spent credit was taken back
+	Owed         app.Amount // Owed is the debt of the account, because spent credit was taken back.
 }

@@ -18,11 +18,11 @@ import (
 type FilterProps struct {
 	Class   string
 	Label   string
-	Path    string // address of the page
-	Trigger string // events that send the form
-	Target  string // selector of the list, which the answer replaces
-	Also    string // selectors of other parts that the answer replaces; may be empty
-	Include string // selector of fields outside of the form; may be empty
+	Path    string // Path is the address of the page.
+	Trigger string // Trigger has the events that send the form.
+	Target  string // Target is the selector of the list, which the answer replaces.
+	Also    string // Also has selectors of other parts that the answer replaces; it may be empty.
+	Include string // Include is the selector of fields outside of the form; it may be empty.
 }
 
 // Filter is the form that filters a list, with its fields as children. Where scripts run, the list changes with each field.

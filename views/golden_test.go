@@ -38,8 +38,8 @@ func tidy(page string) []string {
 	z := html.NewTokenizer(strings.NewReader(page))
 	var lines []string
 	depth, code, icon := 0, false, false
-	joins := false // the last line takes the text that follows
-	opens := false // the last line begins with the innermost open block
+	joins := false // Joins means that the last line takes the text that follows.
+	opens := false // Opens means that the last line begins with the innermost open block.
 	add := func(text string) { lines = append(lines, strings.Repeat(" ", depth)+text) }
 	join := func(text string) {
 		if joins {
@@ -207,7 +207,7 @@ func own(page string) string {
 }
 
 const (
-	goldenLinesMax = 600 // bytes of a file; a longer one is not read
+	goldenLinesMax = 600 // A golden file has at most this many lines; longer pages are split.
 	// goldenSumMax bounds the lines of all files together.
 	goldenSumMax = 60_000
 )
@@ -309,7 +309,8 @@ func difference(base, page []string) []string {
 	}
 	a, b := base[from:len(base)-end], page[from:len(page)-end]
 	width := len(b) + 1
-	longest := make([]int32, (len(a)+1)*width) // the lengths of the common lines of a[i:] and b[j:]
+	// Longest has the number of common lines of a[i:] and b[j:].
+	longest := make([]int32, (len(a)+1)*width)
 	for i, lineA := range slices.Backward(a) {
 		for j, lineB := range slices.Backward(b) {
 			if lineA == lineB {

@@ -113,7 +113,7 @@ func TestTheFormOpensWhereItHoldsSomething(t *testing.T) {
 	}
 }
 
-// TestEachMistakeIsTiedToItsField: a screen reader that stands on a field says what is wrong with it.
+// TestEachMistakeIsTiedToItsField checks that a screen reader on a field says what is wrong with it.
 func TestEachMistakeIsTiedToItsField(t *testing.T) {
 	t.Parallel()
 	s, _ := stories.Find("key-new-errors")

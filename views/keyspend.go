@@ -9,7 +9,7 @@ const KeySpendDays = 30
 type KeySpend struct {
 	Today, Month app.Amount
 	ByDay        [KeySpendDays]app.Amount
-	Model        string // the model that was called last; empty without calls in these days
+	Model        string // Model is the model that was called last; empty without calls in these days.
 }
 
 // Used reports whether the key made calls in the days that are shown.

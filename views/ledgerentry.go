@@ -21,12 +21,12 @@ type LedgerEntry struct {
 	Reason      string
 	Amount      app.Amount
 	After       app.Amount
-	Requests    int64  // number of requests in a charge
-	TopUp       string // id of the top-up it belongs to, empty without one
+	Requests    int64  // Requests is the number of requests in a charge.
+	TopUp       string // TopUp is the id of the entry's top-up; empty without one.
 	At          time.Time
 }
 
-// The kinds of movements.
+// These are the kinds of movements.
 const (
 	EntryGrant      = "grant"
 	EntryCharge     = "charge"
@@ -99,8 +99,8 @@ func (e LedgerEntry) Tone() string {
 // LedgerQuery says which movements are listed. It is the address of the page.
 type LedgerQuery struct {
 	Kinds    []string
-	From, To string // days in UTC, both included; empty for no bound
-	Before   int64  // the page begins after this entry
+	From, To string // From and To are days in UTC, both included; empty for no bound.
+	Before   int64  // The page begins after the entry Before.
 }
 
 // ParseLedgerQuery reads an address; what cannot be meant is left out.

@@ -14,7 +14,7 @@ type LimitRequest struct {
 	Model                         string
 	FactorThen, Factor, FactorNow int
 	Reason                        string
-	State                         string // open, done or declined
+	State                         string // State is open, done or declined.
 	Answer                        string
 	At                            time.Time
 	AnsweredAt                    *time.Time

@@ -68,7 +68,7 @@ type ModelNow struct {
 	NoRoute                    bool // Every provider was set aside, because it fails.
 	FirstByteP50, FirstByteP95 time.Duration
 	DurationP50, DurationP95   time.Duration
-	Speed                      int64 // thousandths of tokens per second
+	Speed                      int64 // Speed is in thousandths of tokens per second.
 	Instead                    []ModelRef
 }
 
@@ -111,7 +111,7 @@ func (n ModelNow) SpeedText() string {
 	return strconv.FormatInt(n.Speed/thousandths, 10) + "." + strconv.FormatInt(n.Speed%thousandths/100, 10)
 }
 
-// The shares of failures, in thousandths, from which a day of a model is drawn as troubled and as failing.
+// From these shares of failures, in thousandths, a day of a model is drawn as troubled and as failing.
 const (
 	TroubledFrom = 10
 	FailingFrom  = 100
@@ -151,7 +151,7 @@ func shiftedRight(a app.Amount, places int) string {
 	for len(fraction) < 2 {
 		fraction += "0"
 	}
-	return app.GroupThousands(whole) + "." + fraction
+	return format.Number(whole + "." + fraction)
 }
 
 // TextIn is the price in the unit that the reader chose.
@@ -254,7 +254,7 @@ type Model struct {
 	ID, Name, Description, Owner, Kind string
 	Capabilities, Input, Output        []string
 	ContextTokens, MaxOutput           int64
-	Styles                             []Style // styles in which it answers today
+	Styles                             []Style // Styles are those in which the model answers today.
 	Prices                             []Price
 	OtherPrices
 	Limits     Limits
@@ -263,9 +263,9 @@ type Model struct {
 	State      ModelState
 	Notice     string
 	Released   time.Time
-	Parameters []string // optional members that its contracts allow
+	Parameters []string // Parameters are optional members that the contracts allow.
 	Now        ModelNow
-	Successor  string // the model to use when this one is removed
+	Successor  string // Successor is the model to use when this one is removed.
 	// Fallbacks are the models that serve, in this order, when no provider of this one answers.
 	Fallbacks            []string
 	Deprecated, Shutdown *time.Time
@@ -273,10 +273,10 @@ type Model struct {
 
 // Price is what a quantity of a meter costs.
 type Price struct {
-	Meter  string // such as input_tokens
+	Meter  string // Meter is a name such as input_tokens.
 	Amount app.Amount
 	Per    int64
-	Like   string // the meter whose price applies when this one has none
+	Like   string // Like is the meter whose price applies when this one has none.
 }
 
 // Label is what the price is for.

@@ -11,7 +11,7 @@ import (
 // ModelState says whether a model can be called, and how its calls go. Package modelstatus decides it.
 type ModelState string
 
-// The states of a model.
+// These are the states of a model.
 const (
 	ModelAvailable ModelState = "available"
 	ModelDegraded  ModelState = "degraded" // A hundredth of its calls fail.
@@ -61,10 +61,10 @@ var StylePaths = map[Style]string{
 type Limits struct {
 	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, JobsPerDay, JobsRunning int64
 
-	AccountRequests, AccountTokens int64 // per minute, on all models together
+	AccountRequests, AccountTokens int64 // These limits are per minute, on all models together.
 	// UsualConcurrency is the concurrency of a model without a limit of its own.
 	UsualConcurrency int64
-	Left             *LimitsLeft // now; nil when it was not read
+	Left             *LimitsLeft // Left is what is left now; nil when it was not read.
 }
 
 // LimitsLeft is what is left of limits now, as far as there are such limits.

@@ -16,7 +16,7 @@ type Note struct {
 	Title  string
 	Text   string
 	Href   string
-	Link   string // text of the link
+	Link   string
 	At     *time.Time
 	Unread bool
 }
@@ -25,7 +25,7 @@ type Note struct {
 type Notes struct {
 	Shell
 	List    []Note
-	Missing bool // some notices could not be read
+	Missing bool // Missing means that some notices could not be read.
 }
 
 func (n Notes) unread() int {
@@ -57,10 +57,10 @@ func (s Shell) bellLabel() string {
 
 // NotifyEvent is a kind of event, with the ways in which the reader wants to be notified of it.
 type NotifyEvent struct {
-	Name              string // the name of the event; empty for an event that users cannot switch off
+	Name              string // Name is empty for an event that users cannot switch off.
 	Title, Text       string
-	Mailed            bool // the event has mails
-	Shown             bool // the event has notices
+	Mailed            bool // Mailed means that the event has mails.
+	Shown             bool // Shown means that the event has notices.
 	ByMail, InConsole bool
 	Need              app.Rights
 }
@@ -69,7 +69,7 @@ type NotifyEvent struct {
 type NotifySettings struct {
 	Shell
 	Events []NotifyEvent
-	NoMail bool // the gateway sends no mails
+	NoMail bool // NoMail means that the gateway sends no mails.
 	Email  string
 }
 

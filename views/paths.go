@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Addresses of the pages that several areas lead to.
+// Several areas lead to the pages of these addresses.
 const (
 	AssetsPath           = "/console/assets"
 	AuditPath            = SettingsPath + "/audit"

@@ -11,7 +11,7 @@ import (
 type PlayTrouble struct {
 	Message   string
 	Code      string
-	Doc       string // address of the documentation of the code
+	Doc       string // Doc is the address of the documentation of Code.
 	Field     string
 	RequestID string
 	Wait      time.Duration

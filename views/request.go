@@ -17,22 +17,24 @@ func (r Request) CauseWords() string {
 
 // Request is one row of the request table.
 type Request struct {
-	ID        string
-	At        time.Time
-	Model     string
-	KeyName   string
-	Style     string
-	Streamed  bool
-	Outcome   string // outcome of the usage record: succeeded, failed, client_left, cut, timed_out
-	ErrorCode string
-	Estimated bool
-	Seconds   int64 // seconds of a video, which has no tokens
-	Input     int64 // all input tokens, cached ones included
-	Cached    int64
-	Output    int64 // all output tokens, reasoning included
-	Cost      app.Amount
-	FirstByte time.Duration
-	Duration  time.Duration
+	ID    string
+	At    time.Time
+	Model string
+	// UnknownModel means that Model is what the caller sent, and that the catalog has no such model.
+	UnknownModel bool
+	KeyName      string
+	Style        string
+	Streamed     bool
+	Outcome      string // Outcome is succeeded, failed, client_left, cut or timed_out, as in the usage record.
+	ErrorCode    string
+	Estimated    bool
+	Seconds      int64 // Seconds is the length of a video, which has no tokens.
+	Input        int64 // Input counts all input tokens, cached ones included.
+	Cached       int64
+	Output       int64 // Output counts all output tokens, reasoning included.
+	Cost         app.Amount
+	FirstByte    time.Duration
+	Duration     time.Duration
 }
 
 // StyleWords are the style of the call, and whether its answer was streamed.

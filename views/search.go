@@ -10,11 +10,11 @@ import (
 	"umg/views/ui"
 )
 
-// Addresses and bounds of the search and of the list of shortcuts.
+// These constants are the addresses and bounds of the search and of the list of shortcuts.
 const (
 	searchPath     = "/console/search"
 	ShortcutsPath  = "/console/shortcuts"
-	pageHitsMax    = 6 // hits among pages and actions, for a search text
+	pageHitsMax    = 6 // A search has at most this many hits among pages and actions.
 	keywordRank    = 3
 	notFoundRank   = 4
 	hitIDPrefix    = "hit-"
@@ -25,20 +25,20 @@ const (
 type SearchHit struct {
 	Icon  ui.IconName
 	Title string
-	Note  string // text beside the title, such as a price or a time
+	Note  string // Note is a text beside the title, such as a price or a time.
 	Href  string
-	Do    SearchAct // an action instead of an address
-	Keys  string    // the shortcut with the same effect
-	Mono  bool      // the title is an identifier
+	Do    SearchAct // Do is an action, for a hit without an address.
+	Keys  string    // Keys are the shortcut with the same effect.
+	Mono  bool      // Mono means that the title is an identifier.
 
 	need     app.Rights
-	keywords string // further words that find it
+	keywords string // Keywords are further words that find the hit.
 }
 
 // SearchAct is an action that does not leave the page.
 type SearchAct string
 
-// The acts of the palette.
+// These are the acts of the palette.
 const (
 	ActTheme     SearchAct = "theme"
 	ActShortcuts SearchAct = "shortcuts"
@@ -56,7 +56,7 @@ type Search struct {
 	Shell
 	Query   string
 	Found   []SearchGroup
-	Missing []string // parts that could not be searched, such as "keys"
+	Missing []string // Missing names the parts that could not be searched, such as "keys".
 }
 
 // SearchText is a text to search for as it can be meant.
@@ -207,7 +207,7 @@ func hitID(group, i int) string { return hitIDPrefix + strconv.Itoa(group) + "-"
 // Shortcuts is the list of shortcuts, and whether single keys do something.
 type Shortcuts struct {
 	Shell
-	Next string // the page to which the choice returns
+	Next string // Next is the page to which the choice returns.
 }
 
 // keyLine is one line of the list.

@@ -5,7 +5,7 @@ import (
 	"umg/views/ui"
 )
 
-// Addresses of the settings.
+// These are addresses of the settings.
 const (
 	SettingsPath = "/console/settings"
 )

@@ -15,6 +15,7 @@ import (
 	"umg/static"
 	"umg/views"
 	"umg/views/codesample"
+	"umg/views/format"
 	homepages "umg/views/home"
 	keypages "umg/views/keys"
 	modelpages "umg/views/models"
@@ -36,7 +37,7 @@ func parse(t *testing.T, page string) *goquery.Document {
 func render(t *testing.T, c templ.Component) string {
 	t.Helper()
 	var b strings.Builder
-	if err := c.Render(t.Context(), &b); err != nil {
+	if err := (format.Region{}).Component(c).Render(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -138,7 +139,7 @@ func TestReferencesBetweenElementsHold(t *testing.T) {
 	}
 }
 
-// TestFormsWorkWithoutScripts: what htmx would send, the form sends by itself to the same place.
+// TestFormsWorkWithoutScripts checks that a form sends to the same place as htmx.
 func TestFormsWorkWithoutScripts(t *testing.T) {
 	t.Parallel()
 	for _, s := range stories.All() {

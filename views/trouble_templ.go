@@ -24,7 +24,7 @@ type Failure struct {
 	Title     string
 	Message   string
 	RequestID string
-	Wait      time.Duration // set when a retry makes sense
+	Wait      time.Duration // Wait is set when a retry makes sense.
 }
 
 // NotFound is a path that is not there, and places that its words fit.

@@ -9,7 +9,7 @@ import (
 type Trial struct {
 	Amount   app.Amount
 	Days     int
-	Verified bool // credit requires a verified e-mail address
+	Verified bool // Verified means that the credit requires a verified e-mail address.
 }
 
 // When says which step is missing before the trial credit is given.
@@ -23,9 +23,9 @@ func (t Trial) When() string {
 // Unverified is what the overview says to a user whose address is not verified, or who has not had trial credit yet.
 type Unverified struct {
 	Email string
-	Trial *Trial // nil when no trial credit can be claimed
-	Claim bool   // the address is verified and only the credit is missing
-	Mail  string // the mail with the link in the outbox of a demo; empty elsewhere
+	Trial *Trial // Trial is nil when no trial credit can be claimed.
+	Claim bool   // Claim means that the address is verified and only the credit is missing.
+	Mail  string // Mail is the mail with the link in the outbox of a demo; empty elsewhere.
 }
 
 // verifyVariant is how loud the button of the trial credit is.

@@ -57,7 +57,7 @@ func TestVideoPagesSayWhatWasPaidAndWhy(t *testing.T) {
 	}
 }
 
-// TestOnlyVideosThatAreMadeAreAskedAfter: a part polls while its video runs, and not a moment longer.
+// TestOnlyVideosThatAreMadeAreAskedAfter checks that a part polls only while its video runs.
 func TestOnlyVideosThatAreMadeAreAskedAfter(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"videos": 3, "videos-table": 3, "video-running": 1, "video-completed": 0, "video-failed": 0, "video-play-two": 1} {

@@ -16,23 +16,24 @@ import (
 
 // Shell is what surrounds the content of every page.
 type Shell struct {
-	Path    string // path of the page: marks the navigation, and the theme form returns to it
+	Path    string // Path marks the navigation, and the theme form returns to it.
 	Theme   ui.Theme
 	Now     time.Time
-	Viewer  *Viewer // nil for visitors who are not signed in; they get the page without navigation
-	BaseURL string  // base URL of the API, ends in /v1
+	Viewer  *Viewer // Viewer is nil for visitors who are not signed in, whose pages have no navigation.
+	BaseURL string  // BaseURL is that of the API and ends in /v1.
 	Balance Balance
-	Frozen  *Freeze // nil for an account that is not frozen
+	Frozen  *Freeze // Frozen is nil for an account that is not frozen.
 	Toasts  []ui.Toast
-	Still   bool   // times are not converted by scripts; for screenshots
-	Summary string // summary of an open page for search engines; empty takes the default of its path
-	Mac     bool   // the reader's keyboard has a command key
-	KeysOff bool   // single-key shortcuts are off
+	Still   bool   // Still keeps scripts from converting times, for screenshots.
+	Summary string // Summary describes an open page for search engines; empty means the default of its path.
+	Mac     bool   // Mac means that the reader's keyboard has a command key.
+	KeysOff bool   // KeysOff means that single-key shortcuts are off.
 	// Zone is the time zone that the reader chose. It is empty for that of the browser.
 	Zone   string
-	Clock  string       // 12 for times with AM and PM; empty for 24 hours
-	Unread int          // number of unread notices
-	Status []StatusLine // degraded models
+	Region format.Region
+	Clock  string       // Clock is 12 for times with AM and PM; empty for 24 hours.
+	Unread int          // Unread is the number of unread notices.
+	Status []StatusLine // Status lists the degraded models.
 }
 
 // Viewer is the signed-in reader of the page.
@@ -40,9 +41,9 @@ type Viewer struct {
 	Email    string
 	Rights   app.Rights
 	Role     string
-	Account  string          // name of the current account
-	Accounts []AccountChoice // all accounts of the user; no choice is shown for a single one
-	Operator bool            // the user is an operator
+	Account  string
+	Accounts []AccountChoice // Accounts are all accounts of the user; a single one leaves the choice out.
+	Operator bool
 }
 
 // AccountChoice is an account to which the user may switch.
@@ -71,9 +72,9 @@ func (v Viewer) menuLabel() string {
 type Balance struct {
 	Known     bool
 	Available app.Amount
-	LowAt     app.Amount // the balance is amber at or below this
+	LowAt     app.Amount // The balance is amber at or below LowAt.
 
-	NeverFunded bool // the account has never had credit
+	NeverFunded bool // NeverFunded means that the account has never had credit.
 	// Uncharged accounts need no credit, and their calls are not charged.
 	Uncharged bool
 }
@@ -140,7 +141,7 @@ func LocalPath(path string) string {
 	return "/console"
 }
 
-// Pages whose views live elsewhere, and what leads to them from every page.
+// The views of these pages are in other packages, and every page leads to them.
 const (
 	DocsPath   = "/console/docs"
 	SetupPath  = "/console/setup"
@@ -265,9 +266,9 @@ func (s Shell) summary() string {
 // sheet is a stylesheet that only some pages need, by how their addresses begin.
 type sheet struct {
 	name   string
-	exact  string // a whole address
+	exact  string // Exact is a whole address.
 	begins []string
-	hidden []string // prefixes of operator pages, which are unknown to other users
+	hidden []string // Hidden has prefixes of operator pages; for other users these addresses do not exist.
 }
 
 // sheets are loaded after the one that all pages share.

@@ -9,7 +9,7 @@ import (
 	"umg/views/ui"
 )
 
-// Why an endpoint is disabled.
+// These are the reasons why an endpoint is disabled.
 const (
 	WebhookOffByUser     = "user"
 	WebhookOffByGone     = "gone"
@@ -20,8 +20,8 @@ const (
 type Webhook struct {
 	ID, Name, URL  string
 	Events         []string
-	Hint           string     // end of the secret
-	OldUntil       *time.Time // until then the previous secret signs, too
+	Hint           string     // Hint is the end of the secret.
+	OldUntil       *time.Time // OldUntil is when the previous secret stops signing; nil without one.
 	Disabled       bool
 	DisabledReason string
 	DisabledAt     *time.Time
@@ -32,9 +32,9 @@ type Webhook struct {
 
 // WebhookHealth is how an endpoint did in the last 24 hours.
 type WebhookHealth struct {
-	Succeeded, Failed int64 // attempts
+	Succeeded, Failed int64 // Succeeded and Failed count attempts.
 	Median, P95       time.Duration
-	Last              *WebhookFailure // the latest failed attempt
+	Last              *WebhookFailure // Last is the latest failed attempt.
 }
 
 // WebhookFailure is a failed attempt in short.

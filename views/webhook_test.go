@@ -73,7 +73,7 @@ func TestAddressesOfDeliveriesKeepWhatNarrowsThem(t *testing.T) {
 	}
 }
 
-// TestPendingDeliveriesAreLookedAfter: what is about to be tried is looked at often, the rest rarely, what has ended never.
+// TestPendingDeliveriesAreLookedAfter checks that the page polls often for deliveries due soon, rarely for others, and never after the end.
 func TestPendingDeliveriesAreLookedAfter(t *testing.T) {
 	t.Parallel()
 	soon, late := stories.Now().Add(time.Second), stories.Now().Add(time.Hour)

@@ -20,20 +20,23 @@ type Preferences struct {
 	TimeZone string `db:"time_zone"`
 	// Clock is Clock12, or empty for 24 hours.
 	Clock string `db:"clock"`
+	// Region is how numbers and days are written, such as de-DE. It is empty for that of the browser.
+	Region string `db:"region"`
 	// LogHidden are the columns of the request log that the user hides, with commas between them.
 	LogHidden string `db:"log_hidden"`
 }
 
-// SetTimes sets in which zone and with which clock the console shows times to a user.
-func (s *Service) SetTimes(ctx context.Context, userID, zone, clock string) error {
+// SetFormats sets in which zone and with which clock the console shows times to a user, and how it writes numbers and days. The caller has
+// checked the region.
+func (s *Service) SetFormats(ctx context.Context, userID, zone, clock, region string) error {
 	if zone != "" && !KnownZone(zone) {
 		return app.InvalidRequest("time_zone", "The time zone is not known. Use a name such as Europe/Berlin, or UTC.")
 	}
 	if clock != "" && clock != Clock12 {
 		return app.InvalidRequest("clock", "The clock must be 12, or empty for 24 hours.")
 	}
-	return postgres.StoreError("account: set times", postgres.Exec(ctx, s.db, `
-		update users set time_zone = $2, clock = $3 where id = $1`, userID, zone, clock))
+	return postgres.StoreError("account: set formats", postgres.Exec(ctx, s.db, `
+		update users set time_zone = $2, clock = $3, region = $4 where id = $1`, userID, zone, clock, region))
 }
 
 // SetLogHidden sets which columns of the request log a user hides. The caller has checked their names.

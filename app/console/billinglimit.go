@@ -76,7 +76,7 @@ func (c *Console) redeemPromo(p *page.Page) error {
 	}
 	text := format.Dollars(got.Amount) + " of credit was added"
 	if got.ExpiresAt != nil {
-		text += ", to be spent by " + got.ExpiresAt.UTC().Format("2 Jan 2006")
+		text += ", to be spent by " + got.ExpiresAt.UTC().Format(format.DayForm)
 	}
 	return c.RedirectWithToast(p, ui.Success, text+".", billingPath)
 }

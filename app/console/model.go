@@ -16,6 +16,7 @@ import (
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
+	"umg/views/format"
 	modelpages "umg/views/models"
 )
 
@@ -215,7 +216,7 @@ func viewConditions(card *billing.RateCard) []views.PriceCondition {
 	var conditions []views.PriceCondition
 	for i := range card.Conditions {
 		conditions = append(conditions, views.PriceCondition{
-			Calls: catalog.ConditionCalls(&card.Conditions[i]), Effect: catalog.ConditionEffect(card, i),
+			Calls: format.Marked(catalog.ConditionCalls(&card.Conditions[i])), Effect: format.Marked(catalog.ConditionEffect(card, i)),
 		})
 	}
 	return conditions

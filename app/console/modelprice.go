@@ -146,9 +146,9 @@ func calcTerms(c *modelpages.Calculation, card *billing.RateCard, chosen string)
 	for i := range card.Conditions {
 		d := &card.Conditions[i]
 		onTerms := billing.Condition{ServiceTier: d.ServiceTier, Region: d.Region, Speed: d.Speed, Quality: d.Quality, Schedule: d.Schedule}
-		label := catalog.ConditionCalls(&onTerms)
+		label := format.Marked(catalog.ConditionCalls(&onTerms))
 		if d.Size != "" {
-			label = catalog.ConditionCalls(&billing.Condition{Size: d.Size})
+			label = format.Marked(catalog.ConditionCalls(&billing.Condition{Size: d.Size}))
 		}
 		isKnown := func(t modelpages.CalcTerms) bool { return t.Label == label }
 		if label == "" || slices.ContainsFunc(c.Terms, isKnown) {
@@ -181,7 +181,7 @@ func price(c *modelpages.Calculation, card billing.RateCard, usage meter.Counts,
 		}
 		var conditions []string
 		for _, d := range l.Conditions {
-			conditions = append(conditions, catalog.ConditionCalls(d))
+			conditions = append(conditions, format.Marked(catalog.ConditionCalls(d)))
 		}
 		amount, quantity := catalog.Quote(l.Rate)
 		shown := views.Price{Meter: l.Meter.String()}

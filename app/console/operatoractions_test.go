@@ -65,6 +65,8 @@ func (k *operatorFixture) userOf(email string) (id string) {
 	return id
 }
 
+var formID = regexp.MustCompile(`name="form_id" value="(adj_[0-9a-z]{26})"`)
+
 func TestOperatorsHelpPeopleWhoCannotSignIn(t *testing.T) {
 	t.Parallel()
 	k := withOperators(t)
@@ -81,11 +83,29 @@ func TestOperatorsHelpPeopleWhoCannotSignIn(t *testing.T) {
 	if n := k.audited(id, "user.reset_link_made"); n != 1 {
 		t.Errorf("%d entries about the link", n)
 	}
+	form := formID.FindStringSubmatch(p.see(person + "/reset-link").body)
+	if form == nil {
+		t.Fatal("the form has no id")
+	}
+	once := url.Values{"form_id": {form[1]}}
+	shows(t, p.send(person+"/reset-link", once), http.StatusUnprocessableEntity, form[1])
+	shows(t, p.send(person+"/reset-link", confirmation(once)), http.StatusOK, "data-secret")
+	if a := p.send(person+"/reset-link", confirmation(once)); a.status != http.StatusSeeOther || a.header.Get("Location") != at {
+		t.Errorf("the form sent twice: %d %s", a.status, a.body)
+	}
+	shows(t, p.see(at), http.StatusOK, "That was done already.")
+	if n := k.audited(id, "user.reset_link_made"); n != 2 {
+		t.Errorf("%d entries about two links", n)
+	}
 	shows(t, p.send(person+"/disable-mfa", confirmation(nil)), http.StatusConflict, "Sign-in codes are not on.")
 	k.run(`insert into totp_secrets (user_id, seed, enabled_at, created_at) values ($1, 'x', now(), now())`, user)
 	shows(t, p.see(at), http.StatusOK, "Disable codes")
-	if a := p.send(person+"/disable-mfa", confirmation(nil)); a.status != http.StatusSeeOther {
-		t.Errorf("%d %s", a.status, a.body)
+	old := confirmation(url.Values{"form_id": {"adj_" + strings.Repeat("7", 26)}})
+	for range 2 { // A form that is sent again leaves the codes on that were set up since.
+		if a := p.send(person+"/disable-mfa", old); a.status != http.StatusSeeOther {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+		k.run(`insert into totp_secrets (user_id, seed, enabled_at, created_at) values ($1, 'x', now(), now()) on conflict do nothing`, user)
 	}
 	if n := k.audited(id, "user.totp_disabled"); n != 1 {
 		t.Errorf("%d entries about the codes", n)

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,13 +98,24 @@ func holds(query string, texts ...string) bool {
 	return false
 }
 
-func (c *Console) findModels(_ context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
+func (c *Console) findModels(_ context.Context, p *page.Page, query string) ([]views.SearchHit, error) {
+	return c.modelsNamed(p, query), nil
+}
+
+// modelsNamed are the models whose names contain one of the words, those with most words first.
+func (c *Console) modelsNamed(p *page.Page, words ...string) []views.SearchHit {
+	found := make([][]views.SearchHit, len(words)+1)
 	for _, m := range c.catalogFor(p).Models() {
-		if holds(query, m.ID, m.Name) {
-			hits = append(hits, views.SearchHit{Icon: ui.IconLayers, Title: m.Name, Note: m.ID, Href: page.ConsolePath + "/models/" + m.ID})
+		missing := 0
+		for _, word := range words {
+			if !holds(word, m.ID, m.Name) {
+				missing++
+			}
 		}
+		hit := views.SearchHit{Icon: ui.IconLayers, Title: m.Name, Note: m.ID, Href: page.ConsolePath + "/models/" + m.ID}
+		found[missing] = append(found[missing], hit)
 	}
-	return hits, nil
+	return slices.Concat(found[:len(words)]...)
 }
 
 func (c *Console) findKeys(ctx context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {

@@ -140,6 +140,11 @@ func TestAPathThatIsNotThereSuggestsOthers(t *testing.T) {
 	p := h.signedIn("lost@example.com")
 	holds(t, "the words of a model", p.see("/console/model/atlas-small-latest"), http.StatusNotFound, "Were you looking for", "/console/models/meridian/atlas-small")
 	holds(t, "the words of a page", p.see("/console/api/webhooks/new-one"), http.StatusNotFound, `href="/console/webhooks"`)
+	holds(t, "a word behind short and repeated ones", p.see("/console/"+strings.Repeat("a/qqq/", 500)+"webhooks"), http.StatusNotFound,
+		`href="/console/webhooks"`)
+	if a := p.see("/console/qqa/qqb/qqc/qqd/qqe/webhooks/new"); a.status != http.StatusNotFound || strings.Contains(a.body, "Were you looking for") {
+		t.Errorf("more words than are looked for: %d", a.status)
+	}
 	if a := p.see("/console/%3Cscript%3E/qqq"); a.status != http.StatusNotFound || strings.Contains(a.body, "Were you looking for") {
 		t.Errorf("words that fit nothing: %d", a.status)
 	}

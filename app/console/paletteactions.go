@@ -161,37 +161,51 @@ func sortByName(hits []views.SearchHit, name string) {
 	})
 }
 
-// nearMax is how many places a page that is not there suggests.
-const nearMax = 5
+// These bound what the page for a path that is not there costs.
+const (
+	nearMax      = 5 // places that it suggests
+	nearWordsMax = 5 // words of the path that are looked for
+)
+
+// pathWords are the first words of a path that are long enough to be looked for, each once.
+func pathWords(path string) (words []string) {
+	for word := range strings.FieldsFuncSeq(path, func(r rune) bool { return strings.ContainsRune("/-_.:+ ", r) }) {
+		if word = views.SearchText(word); len(word) > partBytesMin && !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+		if len(words) == nearWordsMax {
+			break
+		}
+	}
+	return words
+}
 
 // near are the pages, models and documents that the words of a path fit, for a path that is not there.
-func (c *Console) near(p *page.Page) []views.SearchHit {
-	words := strings.FieldsFunc(strings.TrimPrefix(p.Request().URL.Path, page.ConsolePath), func(r rune) bool {
-		return strings.ContainsRune("/-_.:+ ", r)
-	})
+func (c *Console) near(p *page.Page) (hits []views.SearchHit) {
+	words := pathWords(strings.TrimPrefix(p.Request().URL.Path, page.ConsolePath))
+	add := func(h views.SearchHit) {
+		if h.Href != "" && len(hits) < nearMax && !slices.ContainsFunc(hits, func(o views.SearchHit) bool { return o.Href == h.Href }) {
+			hits = append(hits, h)
+		}
+	}
 	s := views.Search{Shell: c.Shell(p)}
-	var hits []views.SearchHit
-	for _, word := range words[:min(len(words), nearMax)] {
-		if word = views.SearchText(word); len(word) <= partBytesMin {
-			continue
-		}
+	for _, word := range words {
 		s.Query = word
-		hits = append(hits, s.PageHits()...)
-		if !p.SignedIn() || p.User.Role.Rights().Has(app.ReadModels) {
-			models, _ := c.findModels(p.Request().Context(), p, word) // The catalog is in memory and cannot fail.
-			hits = append(hits, models...)
+		for _, h := range s.PageHits() {
+			add(h)
 		}
+	}
+	if !p.SignedIn() || p.User.Role.Rights().Has(app.ReadModels) {
+		for _, h := range c.modelsNamed(p, words...) {
+			add(h)
+		}
+	}
+	for _, word := range words {
 		for _, d := range docs.Search(word, 1) {
 			if holds(word, d.Title) {
-				hits = append(hits, views.SearchHit{Icon: ui.IconBook, Title: d.Title, Href: d.Path})
+				add(views.SearchHit{Icon: ui.IconBook, Title: d.Title, Href: d.Path})
 			}
 		}
 	}
-	seen := map[string]bool{}
-	hits = slices.DeleteFunc(hits, func(h views.SearchHit) bool {
-		known := seen[h.Href] || h.Href == ""
-		seen[h.Href] = true
-		return known
-	})
-	return hits[:min(len(hits), nearMax)]
+	return hits
 }

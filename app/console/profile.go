@@ -7,6 +7,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
+	"umg/views/format"
 	settingpages "umg/views/settings"
 	"umg/views/ui"
 	videopages "umg/views/videos"
@@ -37,7 +38,7 @@ func (c *Console) profileOf(p *page.Page) (settingpages.Profile, error) {
 	above, err := c.o.Accounts.VideoAskAbove(p.Request().Context(), p.User.ID)
 	return settingpages.Profile{
 		Shell: c.Shell(p), Name: found.Name, Email: found.Email, Pending: found.Pending, PasswordAt: found.ChangedAt,
-		NoMail: !c.o.Accounts.Verifies(), VideoAsk: above.String(), TimeZone: p.User.TimeZone, TimeClock: p.User.Clock,
+		NoMail: !c.o.Accounts.Verifies(), VideoAsk: above.String(), TimeZone: p.User.TimeZone, TimeClock: p.User.Clock, Region: p.User.Region,
 	}, err
 }
 
@@ -60,16 +61,22 @@ func (c *Console) setVideoAsk(p *page.Page) error {
 	return c.RedirectWithToast(p, ui.Success, "You are asked "+videopages.AskWords(above)+".", settingsPath)
 }
 
-// setTimes sets in which zone and with which clock the reader sees times.
+// setTimes sets in which zone and with which clock the reader sees times, and how numbers and days are written.
 func (c *Console) setTimes(p *page.Page) error {
-	zone, clock := strings.TrimSpace(p.FormValue("time_zone")), p.FormValue("clock")
-	if err := c.o.Accounts.SetTimes(p.Request().Context(), p.User.ID, zone, clock); err != nil {
+	zone, clock, region := strings.TrimSpace(p.FormValue("time_zone")), p.FormValue("clock"), p.FormValue("region")
+	var err error
+	if known, _ := format.FindRegion(region); known.ID != region {
+		err = app.InvalidRequest("region", "The region is not known. Choose one of the list.")
+	} else {
+		err = c.o.Accounts.SetFormats(p.Request().Context(), p.User.ID, zone, clock, region)
+	}
+	if err != nil {
 		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
-			v.TimeZone, v.TimeClock, v.ZoneError = zone, clock, e.Message
-			return e.Param == "time_zone" || e.Param == "clock"
+			v.TimeZone, v.TimeClock, v.Region, v.ZoneError = zone, clock, region, e.Message
+			return e.Param == "time_zone" || e.Param == "clock" || e.Param == "region"
 		})
 	}
-	return c.RedirectWithToast(p, ui.Success, "Times are saved.", settingsPath)
+	return c.RedirectWithToast(p, ui.Success, "Dates and numbers are saved.", settingsPath)
 }
 
 // refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it

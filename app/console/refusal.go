@@ -30,6 +30,9 @@ func (c *Console) recordRefusal(p *page.Page, r refusal.Record, err error) {
 	}
 	if _, known := c.catalogFor(p).Model(r.Model); !known {
 		r.Model = ""
+		if e.Param == "model" {
+			r.UnknownModel = e.Value
+		}
 	}
 	c.o.Refusals.Record(r)
 }
@@ -48,7 +51,8 @@ func viewLogged(r *usage.Request, keyNames map[string]string) requestpages.Logge
 	if r.Refusal == nil {
 		return row
 	}
-	row.Model = cmp.Or(row.Model, noModel)
+	row.UnknownModel = row.Model == "" && r.Refusal.UnknownModel != ""
+	row.Model = cmp.Or(row.Model, r.Refusal.UnknownModel, noModel)
 	if row.IsVideo() {
 		row.Style = "" // A request that failed before its job was made leads to no video.
 	}

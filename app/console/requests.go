@@ -20,6 +20,7 @@ import (
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
+	"umg/views/format"
 	requestpages "umg/views/requests"
 )
 
@@ -277,7 +278,7 @@ func (c *Console) priceAgain(p *page.Page, d *requestpages.Detail, r billing.Usa
 			continue // Every call is one request, which has a price at few models.
 		}
 		for _, condition := range part.Conditions {
-			line.Conditions = append(line.Conditions, catalog.ConditionCalls(condition))
+			line.Conditions = append(line.Conditions, format.Marked(catalog.ConditionCalls(condition)))
 		}
 		d.Lines = append(d.Lines, line)
 	}

@@ -11,14 +11,14 @@ import (
 const (
 	backlogAccountsMax = 10_000
 	backlogShownMax    = 10
-	backlogLate        = 10 * time.Minute // delay of deletion after which the report says so
+	backlogLate        = 10 * time.Minute // The report names an account when its deletion is this late.
 )
 
 // Backlog is the number of accounts with expired content. Operators read it.
 type Backlog struct {
 	Accounts int
-	DueSince *time.Time // when the oldest expired content was due for deletion
-	Trouble  []Overdue  // the ten accounts whose expired content has been waiting longest
+	DueSince *time.Time // DueSince is when the oldest expired content was due; nil without any.
+	Trouble  []Overdue  // Trouble has up to ten accounts whose deletion is ten minutes late or later, the longest wait first.
 }
 
 // Overdue is an account with content whose time is over.

@@ -12,7 +12,7 @@ func TestTheBacklogTellsWhoseContentIsOver(t *testing.T) {
 	for _, c := range []struct {
 		account string
 		age     time.Duration
-		cleared time.Duration // age of the deletion; zero for none
+		cleared time.Duration // Cleared is the age of the deletion; zero without one.
 	}{{"acct_a", 30*24*time.Hour + time.Minute, 0}, {"acct_b", 3 * time.Hour, 2 * time.Hour}, {"acct_c", 3 * time.Hour, 4 * time.Hour}, {"acct_d", time.Hour, 0}} {
 		_, err := b.db.Exec(`insert into accounts (id, name, created_at) values ($1, $1, now()) on conflict do nothing`, c.account)
 		b.must(err)
@@ -32,7 +32,7 @@ func TestTheBacklogTellsWhoseContentIsOver(t *testing.T) {
 	if err != nil || got.Accounts != 2 || got.DueSince == nil || now.Sub(*got.DueSince) != 2*time.Hour {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if len(got.Trouble) != 1 || got.Trouble[0].AccountID != "acct_b" { // the other account's content expired only a minute ago
+	if len(got.Trouble) != 1 || got.Trouble[0].AccountID != "acct_b" { // The other account's content expired only a minute ago.
 		t.Errorf("trouble: %+v", got.Trouble)
 	}
 }

@@ -17,34 +17,34 @@ import (
 	"umg/app/sse"
 )
 
-// Bounds of what is kept.
+// These constants bound the stored content.
 const (
-	BytesMax     = 64 << 10 // stored bytes of one request, and of one answer
+	BytesMax     = 64 << 10 // BytesMax bounds a stored request or answer; an answer assembled from a stream may have twice as many bytes.
 	DaysMax      = 90
 	DaysStandard = 30
 
-	accountBytesMax = 1_000_000_000 // bytes of one account; above it the oldest content is deleted first
-	memoryBytesMax  = 64 << 20      // bytes of running and queued calls on one replica
-	queueCallsMax   = 1024          // calls that wait to be written
+	accountBytesMax = 1_000_000_000 // An account stores at most this many bytes; above it the oldest content is deleted first.
+	memoryBytesMax  = 64 << 20      // Running and queued calls on one replica share this many bytes.
+	queueCallsMax   = 1024          // At most this many calls wait to be written.
 )
 
 // Policy is which calls of an account have their content kept.
 type Policy string
 
-// The choices. An account decides; a key can only ask, and that is heard where the account says so.
+// An account chooses a policy. A key can only ask for storage, which has an effect under Asked.
 const (
 	Never Policy = "never"
-	Asked Policy = "asked" // calls of keys that ask for it
-	All   Policy = "all"   // calls of every key, and of the playground
+	Asked Policy = "asked" // Asked stores the calls of keys that ask for it.
+	All   Policy = "all"   // All stores the calls of every key, and of the playground.
 )
 
 // Settings are what an account has decided. Without a decision nothing is kept.
 type Settings struct {
 	Keep      Policy
-	Days      int        // days after which content is deleted
-	ClearedAt *time.Time // content of calls that began before was deleted by hand
+	Days      int        // Content is deleted after this many days.
+	ClearedAt *time.Time // ClearedAt is when a user last deleted all content; nil without a deletion.
 	KeptBytes int64
-	ChangedAt time.Time // zero before the first decision
+	ChangedAt time.Time // ChangedAt is zero before the first decision.
 }
 
 // BytesAccountMax is how much is kept of one account.
@@ -66,7 +66,7 @@ type Service struct {
 	queued  chan struct{} // The worker waits for it: a call waits to be written.
 	kept    atomic.Int64
 	dropped atomic.Int64
-	most    int64 // maximum bytes of one account
+	most    int64 // Tests lower this limit of an account's stored bytes.
 }
 
 // New opens the service. It panics when a required option is missing.
@@ -83,7 +83,7 @@ func New(db *sqlx.DB, o Options) *Service {
 // Stats are what became of the content of calls on this replica.
 type Stats struct {
 	Kept    int64
-	Dropped int64 // calls whose content was lost because memory, the queue or the database was full or failed
+	Dropped int64 // Dropped counts calls whose content was lost: memory, the queue or the account was full, or the database failed.
 }
 
 // Stats returns them.
@@ -153,13 +153,13 @@ type Record struct {
 	Style        string     `db:"style"`
 	At           time.Time  `db:"at"`
 	Request      string     `db:"request"`
-	RequestBytes int64      `db:"request_bytes"` // size as the client sent it
-	RequestCut   bool       `db:"request_cut"`   // only the beginning is stored
+	RequestBytes int64      `db:"request_bytes"` // RequestBytes is the size that the client sent.
+	RequestCut   bool       `db:"request_cut"`   // RequestCut means that only the beginning is stored.
 	Answer       string     `db:"answer"`
-	AnswerBytes  int64      `db:"answer_bytes"` // size as sent to the client, with all frames of a stream
+	AnswerBytes  int64      `db:"answer_bytes"` // AnswerBytes is the size that the client was sent, with all frames of a stream.
 	AnswerCut    bool       `db:"answer_cut"`
-	Streamed     bool       `db:"streamed"` // Answer is the message assembled from the events of a stream
-	Redacted     int        `db:"redacted"` // number of secrets that were removed
+	Streamed     bool       `db:"streamed"` // Streamed means that Answer is assembled from the events of a stream.
+	Redacted     int        `db:"redacted"` // Redacted counts the removed secrets.
 	DeletedAt    *time.Time `db:"deleted_at"`
 	ExpiresAt    time.Time  `db:"expires_at"`
 }

@@ -28,7 +28,7 @@ func TestAnAccountDecidesWhatIsKeptAndForHowLong(t *testing.T) {
 		t.Errorf("an account that is none: %v", err)
 	}
 	b.must(b.Change(t.Context(), of("acct_a"), All, 10))
-	b.must(b.Change(t.Context(), of("acct_a"), All, 10)) // the settings are equal, so there is no audit entry
+	b.must(b.Change(t.Context(), of("acct_a"), All, 10)) // Equal settings write no audit entry.
 	if n := b.count(`select count(*) from audit_entries where action = 'account.content_changed'`); n != 1 {
 		t.Errorf("%d entries", n)
 	}
@@ -119,7 +119,7 @@ func TestTheOldestGoWhereAnAccountHasTooMuch(t *testing.T) {
 		b.say("acct_a", fmt.Sprintf("req_%d", i), strings.Repeat("x", 50), strings.Repeat("y", 50))
 		b.clock.Advance(time.Second)
 	}
-	if n := b.count(`select count(*) from content_logs`); n != 13 { // above the limit by a quarter
+	if n := b.count(`select count(*) from content_logs`); n != 13 { // An account may exceed its limit by a quarter.
 		t.Errorf("%d are kept", n)
 	}
 	b.must(b.sweep(t.Context()))
@@ -142,7 +142,7 @@ func TestNoOneWaitsForContent(t *testing.T) {
 		tape.Expect("m")
 		tape.End()
 	}
-	for range memoryBytesMax/BytesMax + 10 { // more calls than the memory limit allows
+	for range memoryBytesMax/BytesMax + 10 { // These are ten more calls than the memory allows.
 		call()
 	}
 	if got := b.Stats().Dropped; got != 10 {

@@ -19,10 +19,10 @@ type StreamWriter interface {
 // Call is a call whose content is kept.
 type Call struct {
 	AccountID string
-	KeyID     string // empty for the playground
+	KeyID     string // KeyID is empty for the playground.
 	RequestID string
 	Style     string
-	At        time.Time // start of the call
+	At        time.Time // At is the start of the call.
 }
 
 // clipGrow is what a clip grows by at least.
@@ -31,8 +31,8 @@ const clipGrow = 1 << 10
 // truncatedBody is the beginning of a body.
 type truncatedBody struct {
 	text  []byte
-	total int64 // bytes of the body
-	cut   bool  // the body was longer than text
+	total int64 // Total counts the bytes of the whole body.
+	cut   bool  // Cut means that text lacks the end of the body.
 }
 
 // Recorder takes down one call while it runs: the beginning of its request and of what its client was sent. It holds a bounded part of
@@ -41,14 +41,14 @@ type truncatedBody struct {
 type Recorder struct {
 	service *Service
 	call    Call
-	model   string // the called model
+	model   string
 	request truncatedBody
 	answer  truncatedBody
-	stream  *stream // set when the answer is a stream of events
-	held    int64   // bytes reserved from the shared memory
-	lost    bool    // the shared memory was used up
-	ends    bool    // a caller will end the recording
-	over    bool    // the recording ended, or was given up
+	stream  *stream // Stream is nil unless the answer is a stream of events.
+	held    int64   // Held is the bytes reserved from the shared memory.
+	lost    bool    // Lost means that the shared memory was used up.
+	ends    bool    // Ends means that the caller will call End, so Abandon does nothing.
+	over    bool    // Over means that the recording was ended or abandoned.
 }
 
 // Start begins to take a call down.

@@ -4,20 +4,20 @@ import "strings"
 
 const (
 	lettersAndDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	secretMax        = 4 << 10  // characters of one secret; a longer one is redacted in pieces
-	blockMax         = 16 << 10 // bytes of a private key with its header and footer
-	betweenMax       = 8        // spaces, quotes and the like between a name and its value
-	loginMax         = 256      // characters of a name and password in an address
+	secretMax        = 4 << 10  // Redaction covers at most this many characters of one secret.
+	blockMax         = 16 << 10 // The end of a private key is looked for in this many bytes behind its header.
+	betweenMax       = 8        // At most this many spaces, quotes and the like are between a name and its value.
+	loginMax         = 256      // The name and password in an address have at most this many characters.
 	valueLeast       = 6
 	digits           = "0123456789"
 )
 
 // rule tells one kind of secret by its form.
 type rule struct {
-	what   string // text that replaces the secret
-	prefix string // lower case when fold is set
+	what   string // What names the secret in the text that replaces it.
+	prefix string // Prefix is in lower case when fold is set.
 	fold   bool
-	edge   bool // the prefix must begin a word
+	edge   bool // Edge means that the prefix must begin a word.
 	// find returns where the secret is, for a prefix that ends at a place. None of them looks further than a fixed distance behind
 	// what it finds, or else behind the prefix.
 	find func(text string, begin, end int) (from, to int, found bool)
@@ -103,7 +103,8 @@ func Redact(text string) (string, int) {
 	count, copied := 0, 0
 	for at := 0; at+1 < len(text); at++ {
 		for _, r := range byFirst[text[at]] {
-			if second := text[at+1]; second != r.prefix[1] && (!r.fold || second|' ' != r.prefix[1]) { // most words fail this check first
+			// This cheap check rejects most words.
+			if second := text[at+1]; second != r.prefix[1] && (!r.fold || second|' ' != r.prefix[1]) {
 				continue
 			}
 			from, to, found := r.at(text, at)
@@ -174,7 +175,7 @@ func behind(find func(string, int, int) (int, int, bool)) func(string, int, int)
 func named(text string, _, end int) (int, int, bool) {
 	from, said := end, false
 	for from < len(text) && from-end < betweenMax && betweens[text[from]] {
-		if text[from] == '\\' { // between them only an escaped quote and a backslash may stand; other text is content
+		if text[from] == '\\' { // Only an escaped quote or backslash may be here; other text is content.
 			if from+1 >= len(text) || text[from+1] != '"' && text[from+1] != '\\' {
 				break
 			}
@@ -233,7 +234,7 @@ func privateKey(text string, begin, end int) (int, int, bool) {
 	for to < len(text) && to-from < blockMax && keySet[text[to]] {
 		to++
 	}
-	for text[to-1] == '\\' { // the backslash belongs to the quote after it
+	for text[to-1] == '\\' { // The backslash belongs to the quote after it.
 		to--
 	}
 	return begin, to, true

@@ -29,7 +29,7 @@ var secrets = map[string]string{
 	"DB_PASSWORD=hunter2hunter2":                      "hunter2",
 	"postgres://me:pa55word@db.example/x":             "pa55word",
 	`-----BEGIN RSA PRIVATE KEY-----\nMIIE` + long(60) + `\n-----END RSA PRIVATE KEY-----`: "MIIE",
-	"-----BEGIN PRIVATE KEY-----\nMIIE" + long(60):                                         "MIIE", // cut before the end line
+	"-----BEGIN PRIVATE KEY-----\nMIIE" + long(60):                                         "MIIE", // The text is cut before the end line.
 }
 
 func TestWhatHasTheFormOfASecretIsTakenOut(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 	"umg/app/postgres"
 )
 
-// Bounds of the runs of the playground that are kept.
+// These constants bound the stored runs of the playground.
 const (
-	RunAnswerBytesMax = 256 << 10 // bytes of one answer with its conversation and settings
+	RunAnswerBytesMax = 256 << 10 // RunAnswerBytesMax bounds one answer with its conversation and settings.
 
-	runAnswersMax    = 1000 // answers of one account; beyond it the oldest are deleted
+	runAnswersMax    = 1000 // Above this number, the oldest answers of the account are deleted.
 	runAnswerTimeMax = 2 * time.Second
 	sweepRunRowsMax  = 500
 )
@@ -36,7 +36,8 @@ type RunAnswer struct {
 }
 
 // KeepRunAnswer stores an answer of the playground, without the secrets that it contains, if the account keeps the content of all calls. It
-// returns false where nothing was stored: the account keeps nothing, the answer is too large, or the run is another user's.
+// returns false where nothing was stored: the account keeps nothing or has too much, its content was deleted since the call began, the
+// answer is too large, or the run is another user's.
 func (s *Service) KeepRunAnswer(ctx context.Context, a RunAnswer) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, runAnswerTimeMax)
 	defer cancel()
@@ -47,11 +48,15 @@ func (s *Service) KeepRunAnswer(ctx context.Context, a RunAnswer) (bool, error) 
 	}
 	kept := false
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		wanted, err := lockWanted(ctx, tx, []string{a.AccountID})
+		w := wanted[a.AccountID]
+		if err != nil || w.Keep != All || w.KeptBytes > s.most+s.most/4 || w.ClearedAt != nil && !a.At.After(*w.ClearedAt) {
+			return err
+		}
 		done, err := tx.ExecContext(ctx, `
 			insert into playground_runs (account_id, run_id, pane, request_id, user_id, at, model, title, content)
-			select s.account_id, $2, $3, $4, $5, $6, $7, $8, $9 from content_log_settings s join accounts a on a.id = s.account_id
-			where s.account_id = $1 and s.keep = 'all' and a.closed_at is null
-				and not exists (select from playground_runs r where r.account_id = $1 and r.run_id = $2 and r.user_id <> $5)
+			select $1, $2, $3, $4, $5, $6, $7, $8, $9
+			where not exists (select from playground_runs r where r.account_id = $1 and r.run_id = $2 and r.user_id <> $5)
 			on conflict do nothing`,
 			a.AccountID, a.RunID, a.Pane, a.RequestID, a.UserID, a.At.UTC(), a.Model, app.MakeStorable(title, runTitleBytesMax), content)
 		if err != nil {

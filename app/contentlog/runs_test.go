@@ -104,3 +104,37 @@ func TestRunsEndWithTheContent(t *testing.T) {
 		t.Errorf("%d answers are kept, want %d", rows, runAnswersMax)
 	}
 }
+
+func TestRunsCountAsStoredContent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.most = 1000
+	b.must(b.Change(t.Context(), of("acct_a"), All, 30))
+	size := func() int64 {
+		t.Helper()
+		got, err := b.Settings(t.Context(), "acct_a")
+		b.must(err)
+		return got.KeptBytes
+	}
+	content := `{"text":"` + strings.Repeat("x", 389) + `"}`
+	b.keeps(b.answerOf("run_1", 0, content), true)
+	if want := int64(len(content) + len("hello")); size() != want {
+		t.Errorf("%d bytes are kept, want %d", size(), want)
+	}
+	b.clock.Advance(time.Second)
+	late := b.answerOf("run_2", 0, content)
+	b.clock.Advance(time.Second)
+	b.say("acct_a", "req_1", strings.Repeat("x", 250), strings.Repeat("y", 250))
+	b.clock.Advance(time.Second)
+	b.say("acct_a", "req_2", strings.Repeat("x", 250), strings.Repeat("y", 250))
+	b.keeps(b.answerOf("run_3", 0, content), false) // The account has too much, by more than a quarter.
+	b.must(b.sweep(t.Context()))
+	if _, found := b.kept("acct_a", "req_2"); !found || size() != 500 || b.runs("acct_a") != 0 {
+		t.Errorf("%d bytes and %d runs are kept", size(), b.runs("acct_a"))
+	}
+	b.must(b.Clear(t.Context(), of("acct_a")))
+	b.keeps(late, false) // It began before the content was deleted.
+	if size() != 0 {
+		t.Errorf("%d bytes are kept after all content was deleted", size())
+	}
+}

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	blobLeast  = 512 // shortest run of Base64 characters that counts as binary data
-	beforeBlob = 64  // bytes before it that may name its media type
+	blobLeast  = 512 // Shorter runs of Base64 characters are text, not binary data.
+	beforeBlob = 64  // The media type is looked for in this many bytes before the data.
 )
 
 // inBlob are the characters of Base64 in both alphabets, and the backslash of its escaped slashes and line ends.
@@ -44,7 +44,7 @@ func appendShort(dst, src []byte, most int) (out []byte, cut bool) {
 			end++
 		}
 		at = end
-		for end > start && src[end-1] == '\\' { // the backslash belongs to the quote after it
+		for end > start && src[end-1] == '\\' { // The backslash belongs to the quote after it.
 			end--
 		}
 		if end-start < blobLeast {

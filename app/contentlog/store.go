@@ -27,7 +27,10 @@ func (r settingsRow) settings() Settings {
 }
 
 const (
-	settingsColumns = `s.account_id, s.keep, s.days, s.cleared_at, s.kept_bytes, s.changed_at`
+	settingsColumns = `s.account_id, s.keep, s.days, s.cleared_at, s.changed_at, s.kept_bytes + ` + runBytes + ` as kept_bytes`
+	// runBytes are the bytes of the runs of the playground that an account keeps. They are few, and are not counted when they change.
+	runBytes = `(select coalesce(sum(octet_length(r.content) + octet_length(r.title)), 0) from playground_runs r
+		where r.account_id = s.account_id)`
 	// since is the moment until which content counts as deleted, at the time $1.
 	since    = `greatest(coalesce(s.cleared_at, '-infinity'), $1::timestamptz - make_interval(days => s.days))`
 	rowBytes = `octet_length(c.request) + octet_length(c.answer)`
@@ -118,14 +121,14 @@ func insert(ctx context.Context, q postgres.Queryer, rows []row) error {
 		pq.Array(at))
 }
 
-// sweepOne deletes at most so many rows of an account whose decision is locked: the oldest, as long as their time is over or the
-// account has more than it may. It says how many.
+// sweepOne deletes at most so many calls of an account whose decision is locked: the oldest, as long as their time is over or the
+// account has more than it may, and the runs of the playground that are as old. It says how many calls.
 func sweepOne(ctx context.Context, q postgres.Queryer, accountID string, now time.Time, bytesMax int64, limit int) (int, error) {
 	return postgres.Get[int](ctx, q, `
 		with dead as (
-			select d.request_id from (
+			select d.request_id, d.at from (
 				select c.request_id, c.at <= `+since+` as over,
-					s.kept_bytes - sum(`+rowBytes+`) over (order by c.at, c.request_id) + `+rowBytes+` as left_with
+					s.kept_bytes + `+runBytes+` - sum(`+rowBytes+`) over (order by c.at, c.request_id) + `+rowBytes+` as left_with, c.at
 				from content_log_settings s join lateral (
 					select * from content_logs c where c.account_id = s.account_id order by c.at, c.request_id limit $4) c on true
 				where s.account_id = $2) d
@@ -133,6 +136,7 @@ func sweepOne(ctx context.Context, q postgres.Queryer, accountID string, now tim
 		gone as (
 			delete from content_logs c using dead d where c.account_id = $2 and c.request_id = d.request_id
 			returning `+rowBytes+` as bytes),
+		runs as (delete from playground_runs r where r.account_id = $2 and r.at <= (select max(at) from dead)),
 		less as (
 			update content_log_settings s set kept_bytes = greatest(0, s.kept_bytes - (select coalesce(sum(bytes), 0) from gone))
 			where s.account_id = $2 and exists (select from gone))

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	foldBytes     = 16 << 10  // bytes of frames that are parsed together, off the client's path
-	frameBytesMax = 256 << 10 // bytes of unparsed frames; a stream with a longer frame is not parsed further
-	eventsMax     = 1 << 20   // events of one stream
-	partsMax      = 1000      // texts, thoughts and calls of one answer
-	failureMax    = 16 << 10  // bytes of an error
+	foldBytes     = 16 << 10  // Flush parses the pending frames from this many bytes on, after the client has them.
+	frameBytesMax = 256 << 10 // Unparsed frames beyond this many bytes are dropped, and the answer is cut.
+	eventsMax     = 1 << 20   // This bounds the events of frames that are parsed together.
+	partsMax      = 1000      // An answer has at most this many texts, thoughts and calls.
+	failureMax    = 16 << 10  // Only this many bytes of an error are stored.
 	streamBytes   = foldBytes + 2*BytesMax
 	frameEnd      = "\n\n"
 )
@@ -24,7 +24,7 @@ const (
 // stream puts the answer together that the events of a stream come to: their frames say the same words in a hundred times the bytes,
 // and a secret that is spread over many of them could not be told.
 type stream struct {
-	begun   bool // the stream's memory is reserved
+	begun   bool // Begun means that the stream's memory is reserved.
 	codec   llm.Codec
 	ask     *llm.ResponseOptions
 	decoder llm.StreamDecoder
@@ -32,9 +32,9 @@ type stream struct {
 	events  []llm.Event
 	folder  llm.Folder
 	parts   int
-	said    int // bytes of texts, thoughts and arguments
+	said    int // Said counts the bytes of texts, thoughts and arguments.
 	cut     bool
-	failure []byte // the error that ends the stream
+	failure []byte // Failure is the error that ends the stream; nil without one.
 }
 
 // newStream reads streams of a style; nil is a stream in no style that is spoken, which is kept as it comes.
@@ -54,7 +54,7 @@ func (s *stream) hear(p []byte) {
 		s.fold()
 	}
 	if len(s.pending)+len(p) > frameBytesMax {
-		s.cut = true // a frame of that size holds an image, not text
+		s.cut = true // A frame of that size holds an image, not text.
 		s.pending = s.pending[:0]
 		if end := bytes.LastIndex(p, []byte(frameEnd)); end >= 0 {
 			p = p[end+len(frameEnd):]
@@ -134,7 +134,7 @@ func (s *stream) fitting(text string) string {
 func (s *stream) end() {
 	s.read(s.pending)
 	s.pending = nil
-	s.events, _ = s.decoder.End(s.events[:0]) // the usage record says whether the answer is complete
+	s.events, _ = s.decoder.End(s.events[:0]) // The usage record says whether the answer is complete.
 	s.add()
 }
 

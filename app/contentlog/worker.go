@@ -10,16 +10,16 @@ import (
 	"umg/app/workqueue"
 )
 
-// How content is written and deleted.
+// These constants bound how content is written and deleted.
 const (
 	writeEvery       = 200 * time.Millisecond
-	writeCallsMax    = 50 // calls of one statement
+	writeCallsMax    = 50 // One statement writes at most this many calls.
 	writeTimeMax     = 3 * time.Second
 	sweepEvery       = time.Minute
 	sweepTimeMax     = 30 * time.Second
-	sweepAccountsMax = 100 // accounts of one round
-	sweepRowsMax     = 200 // rows of one statement
-	sweepBatchesMax  = 50  // batches of one account in one round
+	sweepAccountsMax = 100 // One round covers at most this many accounts.
+	sweepRowsMax     = 200 // One statement deletes at most this many rows.
+	sweepBatchesMax  = 50  // One round deletes at most this many batches of an account.
 )
 
 // Run writes what was taken down, and deletes what is over, until ctx ends. What waits then is written once more.
@@ -74,8 +74,9 @@ func (s *Service) write(ctx context.Context, rows []row) error {
 		for _, r := range rows {
 			w, still := wanted[r.call.AccountID]
 			switch {
-			case !still || w.ClearedAt != nil && !r.call.At.After(*w.ClearedAt): // the account changed its settings since the call began
-			case w.KeptBytes > s.most+s.most/4: // deleting cannot keep up
+			// The account changed its settings or deleted its content after the call began.
+			case !still || w.ClearedAt != nil && !r.call.At.After(*w.ClearedAt):
+			case w.KeptBytes > s.most+s.most/4: // Deletion cannot keep up with this account.
 				s.dropped.Add(1)
 			default:
 				keep = append(keep, r)
@@ -98,7 +99,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	}
 	accounts, err := postgres.Select[string](ctx, s.db, `
 		select s.account_id from content_log_settings s
-		where s.kept_bytes > $2 or exists (select from content_logs c where c.account_id = s.account_id and c.at <= `+since+`)
+		where s.kept_bytes + `+runBytes+` > $2 or exists (select from content_logs c where c.account_id = s.account_id and c.at <= `+since+`)
 		order by s.account_id limit $3`, s.now(), s.most, sweepAccountsMax)
 	if err != nil {
 		return err

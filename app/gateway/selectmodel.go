@@ -132,8 +132,7 @@ func ErrModelPaused(id, reason string) *app.Error {
 // errUnknownModel is the error for a model that does not exist. It names one that the caller may have meant.
 func errUnknownModel(s *catalog.Snapshot, p app.Principal, id string) error {
 	if variants := s.Variants(id); len(variants) > 0 {
-		return errModelNotFound("The model %q does not exist. Of that name there are: %s.", app.TruncateBytes(id, shownBytesMax),
-			strings.Join(variants, ", "))
+		return errNoModelNamed(id, " Of that name there are: "+strings.Join(variants, ", ")+".")
 	}
 	hint, best := "", min(distanceMax, len(id)/lettersPerSlip)+1
 	for _, m := range s.Models() {
@@ -147,7 +146,14 @@ func errUnknownModel(s *catalog.Snapshot, p app.Principal, id string) error {
 			}
 		}
 	}
-	return errModelNotFound("The model %q does not exist.%s GET /v1/models lists all models.", app.TruncateBytes(id, shownBytesMax), hint)
+	return errNoModelNamed(id, hint+" GET /v1/models lists all models.")
+}
+
+func errNoModelNamed(id, advice string) *app.Error {
+	id = app.TruncateBytes(id, shownBytesMax)
+	e := errModelNotFound("The model %q does not exist.%s", id, advice)
+	e.Value = id
+	return e
 }
 
 func errModelNotFound(format string, args ...any) *app.Error {

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"umg/app"
+	"umg/app/contentlog"
 )
 
 // These limits apply to the texts of a record, in bytes.
@@ -13,6 +15,7 @@ const (
 	messageBytesMax = 600
 	paramBytesMax   = 200
 	wordBytesMax    = 200
+	modelBytesMax   = 128
 )
 
 // Record is one refused request.
@@ -21,17 +24,19 @@ type Record struct {
 	// AccountID is empty until Run has looked up the secret.
 	AccountID, KeyID string
 	// Secret is what the request bore as its key. It is never written.
-	Secret   string
-	At       time.Time
-	Method   string
-	Route    string // Route is the pattern of the path. It is empty for a path that no route has.
-	Style    string
-	Model    string // Model is empty unless the catalog has it.
-	Status   int
-	Code     string
-	Param    string
-	Message  string
-	Duration time.Duration
+	Secret string
+	At     time.Time
+	Method string
+	Route  string // Route is the pattern of the path. It is empty for a path that no route has.
+	Style  string
+	Model  string // Model is empty unless the catalog has it.
+	// UnknownModel is the name that the caller sent and the catalog does not have. It is empty for other refusals.
+	UnknownModel string
+	Status       int
+	Code         string
+	Param        string
+	Message      string
+	Duration     time.Duration
 	// Represents is how many refusals the record stands for. Zero means one.
 	Represents int64
 }
@@ -41,7 +46,8 @@ func (r *Record) storable() {
 	if !isFieldPath(r.Param) {
 		r.Param = ""
 	}
-	r.Message = app.MakeStorable(withoutValues(r.Message, r.Param, r.Model), messageBytesMax)
+	r.UnknownModel = modelName(r.UnknownModel)
+	r.Message = app.MakeStorable(withoutValues(r.Message, r.Param, r.Model, r.UnknownModel), messageBytesMax)
 	for _, word := range []*string{&r.RequestID, &r.KeyID, &r.Method, &r.Route, &r.Style, &r.Model, &r.Code} {
 		if len(*word) > wordBytesMax || !app.Storable(*word) {
 			*word = ""
@@ -56,6 +62,18 @@ func (r *Record) storable() {
 	}
 	r.Duration = max(r.Duration, 0)
 	r.Represents = max(r.Represents, 1)
+}
+
+// modelName is what the caller sent as the name of a model, as a record may show it: without secrets and characters that do not print.
+func modelName(text string) string {
+	text, _ = contentlog.Redact(app.MakeStorable(text, 2*modelBytesMax))
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+	return app.TruncateBytes(text, modelBytesMax)
 }
 
 // isFieldPath reports whether a text can be the path of a field, such as messages[0].content. A member that the caller invented may be

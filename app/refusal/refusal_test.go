@@ -180,7 +180,20 @@ func TestMessagesLeaveOutWhatTheyRepeatOfTheRequest(t *testing.T) {
 			t.Errorf("%s\nis stored as %s\nwant         %s", c.message, r.Message, c.want)
 		}
 	}
-	r := Record{Param: "my secret member", Message: strings.Repeat("é", 500), Code: "a\x00b", Status: 200, Secret: "s"}
+	secret := "sk-umg-" + strings.Repeat("a1b2", 12)
+	for sent, want := range map[string]string{
+		"gpt-9": "gpt-9", "<b>\u202egpt\n": "<b>\uFFFDgpt\uFFFD", "m" + strings.Repeat("é", 100): "m" + strings.Repeat("é", 62) + "…", "a\x00b": "ab",
+	} {
+		r := Record{UnknownModel: sent}
+		if r.storable(); r.UnknownModel != want {
+			t.Errorf("the model %q is stored as %q", sent, r.UnknownModel)
+		}
+	}
+	r := Record{UnknownModel: secret}
+	if r.storable(); strings.Contains(r.UnknownModel, secret) {
+		t.Errorf("a key is stored: %s", r.UnknownModel)
+	}
+	r = Record{Param: "my secret member", Message: strings.Repeat("é", 500), Code: "a\x00b", Status: 200, Secret: "s"}
 	if r.storable(); r.Param != "" || len(r.Message) != messageBytesMax || r.Code != "error" || r.Status != 500 || r.Secret != "" || r.Represents != 1 {
 		t.Errorf("%+v", r)
 	}

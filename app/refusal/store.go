@@ -13,13 +13,15 @@ import (
 func (l *Log) write(ctx context.Context, rows []Record) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeMax)
 	defer cancel()
-	texts := make([][]string, 10)
+	texts := make([][]string, 11)
 	numbers := make([][]int64, 3)
 	at := make([]string, 0, len(rows))
 	var represented int64
 	for i := range rows {
 		r := &rows[i]
-		for column, text := range []string{r.RequestID, r.AccountID, r.KeyID, r.Method, r.Route, r.Style, r.Model, r.Code, r.Param, r.Message} {
+		for column, text := range []string{
+			r.RequestID, r.AccountID, r.KeyID, r.Method, r.Route, r.Style, r.Model, r.Code, r.Param, r.Message, r.UnknownModel,
+		} {
 			texts[column] = append(texts[column], text)
 		}
 		for column, n := range []int64{int64(r.Status), r.Duration.Microseconds(), r.Represents} {
@@ -30,13 +32,13 @@ func (l *Log) write(ctx context.Context, rows []Record) error {
 	}
 	_, err := l.db.ExecContext(ctx, `
 		insert into refusals (request_id, account_id, key_id, method, route, style, model, code, param, message, status, duration_micros,
-			represents, at)
+			represents, at, unknown_model)
 		select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-			$10::text[], $11::integer[], $12::bigint[], $13::bigint[], $14::timestamptz[])
+			$10::text[], $11::integer[], $12::bigint[], $13::bigint[], $14::timestamptz[], $15::text[])
 		on conflict (request_id) do nothing`,
 		pq.Array(texts[0]), pq.Array(texts[1]), pq.Array(texts[2]), pq.Array(texts[3]), pq.Array(texts[4]), pq.Array(texts[5]),
 		pq.Array(texts[6]), pq.Array(texts[7]), pq.Array(texts[8]), pq.Array(texts[9]), pq.Array(numbers[0]), pq.Array(numbers[1]),
-		pq.Array(numbers[2]), pq.Array(at))
+		pq.Array(numbers[2]), pq.Array(at), pq.Array(texts[10]))
 	if err == nil {
 		l.written.Add(represented)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -118,6 +119,25 @@ func (s *Server) logPanic(ctx context.Context, l *api.RequestLog, p any) error {
 		slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
 	return app.AsError(fmt.Errorf("panic: %v", p))
 }
+
+// netLog takes what net/http itself logs. A panic outside of requests is an error; the rest concerns single connections.
+func (s *Server) netLog() *log.Logger { return log.New(netLines{s}, "", 0) }
+
+type netLines struct{ s *Server }
+
+func (l netLines) Write(line []byte) (int, error) {
+	text, stack, _ := strings.Cut(strings.TrimSpace(string(line)), "\n")
+	if !strings.Contains(text, "panic serving") {
+		l.s.o.Log.Debug("http server", "line", text)
+		return len(line), nil
+	}
+	l.s.o.Log.Error("panic", "panic", text, "stack", stack)
+	l.s.countPanic()
+	return len(line), nil
+}
+
+// countPanic counts a panic that no response tells of.
+func (s *Server) countPanic() { s.metrics.errors.WithLabelValues(api.KindWord(app.Internal)).Inc() }
 
 // sameOrigin protects pages: forms are taken from our own pages only, and pages run our own code only.
 func (s *Server) sameOrigin() echo.MiddlewareFunc {

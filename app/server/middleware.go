@@ -33,8 +33,14 @@ type endedRequest struct {
 	took    time.Duration
 }
 
-// end logs and counts a request.
+// end logs and counts a request. The response is written by then, so a panic is logged and counted, and the client never sees it.
 func (s *Server) end(x *endedRequest) {
+	defer func() {
+		if p := recover(); p != nil {
+			_ = s.logPanic(x.request.Context(), x.RequestLog, p)
+			s.countPanic()
+		}
+	}()
 	x.route = cmp.Or(x.route, "unmatched")
 	s.log(x)
 	s.metrics.observe(x)

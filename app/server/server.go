@@ -120,11 +120,11 @@ func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 		Handler: s.closingHandler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
 		Protocols: protocols, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsPerConnMax},
 		BaseContext: func(net.Listener) context.Context { return calls },
-		ErrorLog:    slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+		ErrorLog:    s.netLog(),
 	}
 	side := &http.Server{
 		Handler: s.opsHandler(), ReadTimeout: headerTimeout, WriteTimeout: opsWriteTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: headerBytesMax, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: headerBytesMax, ErrorLog: s.netLog(),
 	}
 	broken := make(chan error, 2)
 	// goroutine: Run owns it; it ends when drain shuts the public server down.

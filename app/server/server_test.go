@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/telemetry/metric"
+	"umg/app/traffic"
 )
 
 // pages is a small console: enough routes to see what the server does around a page.
@@ -280,6 +282,37 @@ func TestPanicsAndForeignErrorsStayInside(t *testing.T) {
 	}
 	if r := call(t, "GET", s.url+"/console", ""); r.status != http.StatusOK {
 		t.Errorf("after panics: %d", r.status)
+	}
+}
+
+func TestAPanicAfterTheAnswerIsLoggedAndCounted(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *Options) { o.RecentCalls = &traffic.RecentCalls{} }) // It cannot record anything.
+	for _, r := range []reply{call(t, "GET", s.url+"/v1/models", ""), call(t, "POST", s.url+"/v1/chat/completions", "{}")} {
+		if r.status != http.StatusUnauthorized {
+			t.Errorf("%d %s", r.status, r.body)
+		}
+		id, found := r.header.Get("X-Request-Id"), false
+		for _, line := range s.log.of(t, id) {
+			found = found || line["level"] == "ERROR" && line["msg"] == "panic" && strings.Contains(fmt.Sprint(line["stack"]), "note")
+		}
+		if !found {
+			t.Errorf("no error with the id %s: %s", id, s.log.text())
+		}
+	}
+	outside := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("outside of requests") }))
+	outside.Config.ErrorLog = s.netLog()
+	outside.Start()
+	defer outside.Close()
+	if r, err := client.Get(outside.URL); err == nil {
+		_ = r.Body.Close()
+		t.Errorf("answered %d", r.StatusCode)
+	}
+	if text := s.log.text(); !strings.Contains(text, "outside of requests") || !strings.Contains(text, `"level":"ERROR","msg":"panic","panic":"http: panic`) {
+		t.Errorf("net/http's panic is not in the log: %s", text)
+	}
+	if r := call(t, "GET", s.ops+"/metrics", ""); !strings.Contains(r.body, `umg_http_errors_total{kind="internal"} 3`) {
+		t.Errorf("panics are not counted: %s", r.body)
 	}
 }
 

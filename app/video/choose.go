@@ -23,7 +23,9 @@ func choose(s *catalog.Snapshot, p app.Principal, id string, now time.Time) (*ca
 	s = s.For(p.AccountID)
 	m, known := s.Model(id)
 	if !known {
-		return nil, noModel("The model %q does not exist. %s", app.Truncate(id, shownRunesMax), others(s, p))
+		e := noModel("The model %q does not exist. %s", app.Truncate(id, shownRunesMax), others(s, p))
+		e.Value = id
+		return nil, e
 	}
 	if !m.IsAllowed(p.MayUse) {
 		return nil, app.Errorf(app.Forbidden, "model_not_allowed",

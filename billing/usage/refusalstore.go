@@ -22,6 +22,7 @@ type refusalRow struct {
 	Route      string    `db:"route"`
 	Style      string    `db:"style"`
 	Model      string    `db:"model"`
+	Unknown    string    `db:"unknown_model"`
 	Status     int       `db:"status"`
 	Code       string    `db:"code"`
 	Param      string    `db:"param"`
@@ -32,7 +33,7 @@ type refusalRow struct {
 }
 
 const refusalColumns = `request_id, account_id, key_id, at, method, route, style, model, status, code, param, message, duration_micros,
-	represents, written_at`
+	represents, written_at, unknown_model`
 
 // faultStatuses are answers that say that the gateway failed. Such a request was not refused, but has no usage record either.
 const faultStatuses = `(500, 502, 504)`
@@ -50,6 +51,7 @@ func (r *refusalRow) request() Request {
 		},
 		Refusal: &Refusal{
 			Status: r.Status, Param: r.Param, Message: r.Message, Method: r.Method, Route: r.Route, Represents: r.Represents,
+			UnknownModel: r.Unknown,
 		},
 	}
 }

@@ -20,7 +20,8 @@ type Refusal struct {
 	Param         string
 	Message       string // Message is empty when a provider wrote it.
 	Method, Route string
-	Represents    int64 // Represents is how many refusals the row stands for.
+	UnknownModel  string // UnknownModel is a name that the caller sent and the catalog does not have.
+	Represents    int64  // Represents is how many refusals the row stands for.
 }
 
 // Request is one row of the request log: a usage record, or a refusal, whose usage and cost are zero.

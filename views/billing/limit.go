@@ -13,9 +13,9 @@ const (
 
 // SpendLimit is the most the account may spend in a period, and the form that changes it.
 type SpendLimit struct {
-	Limit   *views.KeyBudget // nil for no limit
+	Limit   *views.KeyBudget // Limit is nil for an account without a limit.
 	Form    LimitForm
-	Failure *views.LoadFailure // set when the limit could not be read
+	Failure *views.LoadFailure // Failure is set when the limit could not be read.
 }
 
 // LimitForm is a spend limit as it was typed. An empty period is no limit.
@@ -50,7 +50,7 @@ func (s SpendLimit) state() views.Badge {
 	return views.Badge{Tone: ui.Success, Text: "On"}
 }
 
-const promoLengthMax = "64" // characters as typed, with spaces and dashes
+const promoLengthMax = "64" // A code has at most this many characters as typed, with spaces and dashes.
 
 // PromoForm is a promotion code as it was typed.
 type PromoForm struct {

@@ -18,16 +18,16 @@ const (
 type Overview struct {
 	views.Shell
 	Credit  views.Credit
-	Debt    bool               // the account is frozen only for its debt, and buying credit pays it
-	Failure *views.LoadFailure // set when the balance could not be read
-	Proof   *views.Proof       // nil when the sums could not be compared
-	Spend   Breakdown          // spend of one month
-	Pay     *Payments          // nil where no payment service is configured
+	Debt    bool               // Debt means that only a debt freezes the account, and that buying credit pays it.
+	Failure *views.LoadFailure // Failure is set when the balance could not be read.
+	Proof   *views.Proof       // Proof is nil when the sums could not be compared.
+	Spend   Breakdown          // Spend covers one month.
+	Pay     *Payments          // Pay is nil where no payment service is configured.
 	Limit   SpendLimit
 	Promo   PromoForm
 
 	Receipts     []TopUp
-	MoreReceipts bool // there are more receipts than shown
+	MoreReceipts bool // MoreReceipts means that there are more receipts than shown.
 }
 
 // Payments is the part of the page that needs a payment service.
@@ -35,7 +35,7 @@ type Payments struct {
 	TopUp   TopUpForm
 	Auto    AutoTopUp
 	Low     LowBalance
-	Failure *views.LoadFailure // set when the payments could not be read
+	Failure *views.LoadFailure // Failure is set when the payments could not be read.
 }
 
 // payable reports whether credit can be bought on the page.
@@ -43,11 +43,11 @@ func (b Overview) payable() bool { return b.Pay != nil && b.Pay.Failure == nil }
 
 // TopUpForm is how much credit is to be bought.
 type TopUpForm struct {
-	Choice    string // a preset in dollars, or "own"
-	Own       string // the amount as the user typed it
+	Choice    string // Choice is a preset in dollars, or "own".
+	Own       string // Own is the amount as the user typed it.
 	OwnError  string
 	FormError string
-	Key       string // idempotency key: sending the form twice buys once
+	Key       string // Key is the idempotency key: a form that is sent twice buys once.
 }
 
 // OwnAmount is the choice of an amount that no preset has.
@@ -56,7 +56,7 @@ const OwnAmount = "own"
 // NewTopUpForm is the form as it is first shown.
 func NewTopUpForm(key string) TopUpForm { return TopUpForm{Choice: "25", Key: key} }
 
-// The bounds of one top-up.
+// These constants bound one top-up.
 const (
 	TopUpMin = 5 * app.Dollar
 	TopUpMax = 10_000 * app.Dollar
@@ -82,16 +82,16 @@ func (f TopUpForm) sum() string {
 // AutoTopUp is the form of automatic top-ups, and their state.
 type AutoTopUp struct {
 	Enabled                            bool
-	Threshold, Amount, Cap             string // the text that the user typed
+	Threshold, Amount, Cap             string // These are texts as the user typed them.
 	ThresholdError, AmountError        string
 	CapError, FormError                string
-	On                                 bool // the saved setting
+	On                                 bool // On is the saved setting.
 	HasCard                            bool
 	Failures                           int
-	Off                                string     // why the gateway switched it off
-	ChargesNow                         app.Amount // charge that saving the form makes at once; the user confirms it first
+	Off                                string     // Off says why the gateway switched automatic top-ups off.
+	ChargesNow                         app.Amount // ChargesNow is what saving the form charges at once; the user confirms it first.
 	Balance                            app.Amount
-	SavedThreshold, SavedSize, SavedIn app.Amount // the saved amounts, for the sentence above the form
+	SavedThreshold, SavedSize, SavedIn app.Amount // The sentence above the form shows the saved amounts.
 }
 
 // LowBalance is the form of the mail about little credit.
@@ -100,7 +100,7 @@ type LowBalance struct {
 	Email            string
 }
 
-// The states of a top-up.
+// These are the states of a top-up.
 const (
 	TopUpWaiting  = "waiting"
 	TopUpPaid     = "paid"
@@ -119,11 +119,11 @@ type TopUp struct {
 	Amount     app.Amount
 	Refunded   app.Amount
 	State      string
-	Failure    string // the message of the card's bank
+	Failure    string // Failure is the message of the card's bank.
 	ReceiptURL string
 	CreatedAt  time.Time
 	PaidAt     *time.Time
-	Auto       bool // the automatic top-up made it
+	Auto       bool // Auto means that the automatic top-up made the purchase.
 }
 
 func (t TopUp) path() string { return views.BillingPath + "/topups/" + t.ID }
@@ -149,10 +149,10 @@ func (t TopUp) verdict() views.Badge {
 type TopUpDetail struct {
 	views.Shell
 	TopUp     TopUp
-	Cancelled bool // the user returned from the payment page without paying
+	Cancelled bool // Cancelled means that the user returned from the payment page without paying.
 	PayURL    string
-	Since     int64 // start of the waiting, in Unix seconds
-	Asking    bool  // the page still polls
+	Since     int64 // Since is the start of the waiting, in Unix seconds.
+	Asking    bool  // Asking means that the page still polls.
 }
 
 func (d TopUpDetail) waiting() bool { return d.TopUp.State == TopUpWaiting && !d.Cancelled }

@@ -11,7 +11,7 @@ import (
 	"umg/views/format"
 )
 
-// The ways to divide a month's spend.
+// A month's spend is divided in one of these ways.
 const (
 	SpendByModel = "model"
 	SpendByKey   = "key"
@@ -36,8 +36,8 @@ type Breakdown struct {
 // SpendQuery says which month is shown, divided by what. It is part of the page's address.
 type SpendQuery struct {
 	By    string
-	Month time.Time // first moment of the month, in UTC
-	Last  bool      // the page shows the current month
+	Month time.Time // Month is the first moment of the month, in UTC.
+	Last  bool      // Last means that the page shows the current month.
 }
 
 const monthForm = "2006-01"
@@ -103,7 +103,7 @@ func (q SpendQuery) column() string {
 // SpendLine is what one model, key or day has cost.
 type SpendLine struct {
 	Name     string
-	Note     string // says that a key was deleted
+	Note     string // Note says that a key was deleted.
 	Requests int64
 	Cost     app.Amount
 }

@@ -7,26 +7,26 @@ import (
 
 // The chart is drawn in percent of its place, so that it fits every width and its words are never stretched.
 const (
-	FullScale       = 10_000 // hundredths of a percent
-	MinHeight       = 60     // smallest height of a value above zero
-	LabelsMax       = 8      // steps with labels below them
-	NarrowLabelsMax = 4      // labels on narrow screens
+	FullScale       = 10_000 // FullScale is 100 %, in hundredths of a percent.
+	MinHeight       = 60     // MinHeight is the smallest height of a value above zero.
+	LabelsMax       = 8      // At most LabelsMax steps have labels below them.
+	NarrowLabelsMax = 4      // At most NarrowLabelsMax steps have labels on narrow screens.
 
-	budgetShownMax = 10 // multiple of the largest bar: a larger budget would flatten the bars
+	budgetShownMax = 10 // A budget over this multiple of the largest bar is left out, because it would flatten the bars.
 )
 
 // Chart is the bars of a report, ready to be drawn.
 type Chart struct {
 	Columns   []Column
-	Top, Half string // labels of the scale
+	Top, Half string // Top and Half are labels of the scale.
 	Names     []string
 	Compared  bool
-	Summary   string // summary of the chart in a sentence
-	Budget    int64  // budget of a step, zero without one
+	Summary   string // Summary describes the chart in a sentence.
+	Budget    int64  // Budget is that of a step; zero without one.
 	BudgetY   string
 
 	BudgetName string
-	Slim       bool // a second chart below the first, which always shows its budget
+	Slim       bool // Slim means a second chart below the first, which always shows its budget.
 	// Brush is the address that shows a part of the chart, without its bounds. It is empty when no part can be chosen.
 	Brush string
 }
@@ -36,13 +36,13 @@ type Column struct {
 	Start          time.Time
 	Name, Full     string
 	Href           string
-	HitX, HitWidth string // the whole area of the column
+	HitX, HitWidth string // HitX and HitWidth are the whole area of the column.
 	X, Width       string
 	Middle         string
 	Pieces         []Piece
-	Before         string // y position of the previous period's value; empty without one
+	Before         string // Before is the y position of the previous period's value; empty without one.
 	BeforeX, BeforeEnd,
-	Tick string // "", "many" or "few": on which widths its label is shown
+	Tick string // Tick has the widths with a label: "" for none, "many" for wide ones, "few" for all.
 	Values    []int64
 	Total     int64
 	BeforeSum int64
@@ -125,7 +125,7 @@ func (c *Chart) Draw(w Words) {
 func (col *Column) draw(i, n int, top int64, w Words, compared bool) {
 	const (
 		fewColumns = 40
-		bar        = 70 // percent of a column's width
+		bar        = 70 // The bar covers this percentage of its column's width.
 		barOfMany  = 86
 	)
 	left, right := FullScale*i/n, FullScale*(i+1)/n

@@ -10,11 +10,11 @@ import (
 
 // AssetCall is what the code that uses assets needs to run without changes.
 type AssetCall struct {
-	BaseURL  string // ends in /v1
-	Model    string // a model that takes assets; empty without one
+	BaseURL  string // BaseURL ends in /v1.
+	Model    string // Model is a model that takes assets; empty without one.
 	Size     string
 	Seconds  int
-	Language string // the language of the open tab
+	Language string // Language is that of the open tab.
 	KeyHint  string
 }
 

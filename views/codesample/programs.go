@@ -2,7 +2,7 @@ package codesample
 
 import "umg/views"
 
-// The commands that install what a program needs.
+// These commands install what a program needs.
 const (
 	NoteOpenAIPython    = "pip install openai"
 	NoteOpenAIScript    = "npm install openai"

@@ -10,9 +10,9 @@ import (
 // Request is a request to be shown as programs that send exactly it.
 type Request struct {
 	Style   views.Style
-	BaseURL string // ends in /v1
-	Key     string // empty for code that reads KeyVariable
-	Body    []byte // a JSON object
+	BaseURL string // BaseURL ends in /v1.
+	Key     string // Key is empty for code that reads KeyVariable.
+	Body    []byte // Body is a JSON object.
 }
 
 // languages are the languages of samples, in the order of their tabs.

@@ -43,7 +43,7 @@ func sent(t interface {
 	return v
 }
 
-// TestCodeSendsExactlyTheRequest: whatever a person wrote, the programs send it, and nothing of it becomes code.
+// TestCodeSendsExactlyTheRequest checks that the programs send any text as it is, and that none of it becomes code.
 func TestCodeSendsExactlyTheRequest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,7 +58,7 @@ func TestCodeSendsExactlyTheRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = json.Unmarshal(body, &want) // JSON replaces bytes that are not UTF-8
+		_ = json.Unmarshal(body, &want) // Package json replaces bytes that are not UTF-8.
 		for style := range views.StylePaths {
 			for _, s := range OfRequest(Request{Style: style, BaseURL: "https://x/v1", Body: body}) {
 				if s.Name != "curl" && s.Name != "go" {

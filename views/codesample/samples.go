@@ -10,8 +10,8 @@ import (
 
 // Call is what a sample needs to run without changes.
 type Call struct {
-	BaseURL string // ends in /v1
-	Key     string // the secret, or empty for code that reads KeyVariable
+	BaseURL string // BaseURL ends in /v1.
+	Key     string // Key is the secret; empty for code that reads KeyVariable.
 	Model   string
 }
 

@@ -12,8 +12,8 @@ import (
 type Video struct {
 	Model, Prompt, Size string
 	Seconds             int
-	Assets              []string // ids of assets in the request
-	RemixedFrom         string   // id of the video to remix; empty for a new video
+	Assets              []string // Assets are the ids of assets in the request.
+	RemixedFrom         string   // RemixedFrom is the id of the video to remix; empty for a new video.
 }
 
 // OfVideo are programs in each language that create the video. They poll for the result, or receive it as a webhook

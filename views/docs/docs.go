@@ -52,9 +52,9 @@ type Document struct {
 	IsOperatorGuide           bool
 	Title, Description, Group string
 	Path                      string
-	Markdown                  string // the whole page as a Markdown download
-	Language                  string // language of code samples, as the reader chose it
-	Try                       string // where the reader can run the page's example; empty without one
+	Markdown                  string // Markdown is the whole page, as a download.
+	Language                  string // Language is that of code samples, as the reader chose it.
+	Try                       string // Try is where the reader can run the page's example; empty without one.
 	Groups                    []Group
 	Blocks                    []Block
 	Headings                  []markdown.Heading

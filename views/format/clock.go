@@ -46,13 +46,13 @@ func (c Clock) Moment(t, now time.Time) string {
 	case t.Year() == now.Year() && t.YearDay() == now.YearDay():
 		return t.Format(c.form("15:04:05", "3:04:05 PM"))
 	case t.Year() != now.Year():
-		return t.Format(c.form("2 Jan 2006, 15:04", "2 Jan 2006, 3:04 PM"))
+		return t.Format(DayForm + c.form(", 15:04", ", 3:04 PM"))
 	}
-	return t.Format(c.form("2 Jan, 15:04", "2 Jan, 3:04 PM"))
+	return t.Format(ShortDayForm + c.form(", 15:04", ", 3:04 PM"))
 }
 
 // Day is the day alone.
-func (c Clock) Day(t time.Time) string { return c.in(t).Format("2 Jan 2006") }
+func (c Clock) Day(t time.Time) string { return c.in(t).Format(DayForm) }
 
 // Full is a moment with nothing left out, for tooltips: in the zone of the clock, and in UTC where that is another.
 func (c Clock) Full(t time.Time) string {
@@ -60,5 +60,5 @@ func (c Clock) Full(t time.Time) string {
 	if c.Zone == nil || c.Zone.String() == "UTC" {
 		return utc
 	}
-	return c.in(t).Format(c.form("2 Jan 2006, 15:04:05", "2 Jan 2006, 3:04:05 PM")) + " " + c.Zone.String() + "\n" + utc
+	return c.in(t).Format(DayForm+c.form(", 15:04:05", ", 3:04:05 PM")) + " " + c.Zone.String() + "\n" + utc
 }

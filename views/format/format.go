@@ -22,14 +22,14 @@ func DollarParts(a app.Amount) (main, fine string) {
 	for len(fraction) < 2 {
 		fraction += "0"
 	}
-	main = "$" + app.GroupThousands(whole)
+	main = "$" + number(whole, "")
 	if negative {
 		main = "\u2212" + main
 	}
 	if whole == "0" && fraction[:2] == "00" {
-		return main + "." + fraction, ""
+		return main + pointMark + fraction, ""
 	}
-	return main + "." + fraction[:2], fraction[2:]
+	return main + pointMark + fraction[:2], fraction[2:]
 }
 
 // ColumnDecimals is how many decimals every amount of a column has, so that the points are aligned. Amounts of whole cents, such as
@@ -57,7 +57,7 @@ func ColumnDollars(a app.Amount, decimals int) string {
 		return text
 	}
 	fraction := strconv.FormatInt(scale+rounded%scale, 10)[1:]
-	return text + "." + fraction
+	return text + pointMark + fraction
 }
 
 // SignedColumnDollars is ColumnDollars with a plus before an amount above zero.
@@ -71,9 +71,9 @@ func SignedColumnDollars(a app.Amount, decimals int) string {
 // Count prints a count with its thousands apart.
 func Count(n int64) string {
 	if n < 0 {
-		return "\u2212" + app.GroupThousands(strconv.FormatInt(n, 10)[1:])
+		return "\u2212" + number(strconv.FormatInt(n, 10)[1:], "")
 	}
-	return app.GroupThousands(strconv.FormatInt(n, 10))
+	return number(strconv.FormatInt(n, 10), "")
 }
 
 // CountOf is a count with its noun.
@@ -97,11 +97,11 @@ func Percent(part, whole int64) string {
 	tenths := part * 1000 / whole
 	switch {
 	case tenths == 0:
-		return "<0.1%"
+		return "<0" + pointMark + "1%"
 	case tenths%10 == 0 || tenths >= 100:
 		return strconv.FormatInt(tenths/10, 10) + "%"
 	default:
-		return strconv.FormatInt(tenths/10, 10) + "." + strconv.FormatInt(tenths%10, 10) + "%"
+		return strconv.FormatInt(tenths/10, 10) + pointMark + strconv.FormatInt(tenths%10, 10) + "%"
 	}
 }
 
@@ -131,7 +131,7 @@ func Duration(d time.Duration) string {
 // Decimal prints n with its last places behind the point.
 func Decimal(n int64, places int) string {
 	s := strconv.FormatInt(n, 10)
-	return s[:len(s)-places] + "." + s[len(s)-places:]
+	return s[:len(s)-places] + pointMark + s[len(s)-places:]
 }
 
 // Wait prints a time to wait in words, rounded up, so that no user comes back too early.
@@ -151,7 +151,7 @@ func Wait(d time.Duration) string {
 func MachineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // FullTime is a moment with nothing left out, for tooltips.
-func FullTime(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") + " UTC" }
+func FullTime(t time.Time) string { return t.UTC().Format(DayForm+", 15:04:05") + " UTC" }
 
 // Moment is the clock for today and the day with the clock for other days, with the year where it is another, in UTC.
 func Moment(t, now time.Time) string {
@@ -160,13 +160,13 @@ func Moment(t, now time.Time) string {
 		return t.Format("15:04:05")
 	}
 	if t.Year() != now.Year() {
-		return t.Format("2 Jan 2006, 15:04")
+		return t.Format(DayForm + ", 15:04")
 	}
-	return t.Format("2 Jan, 15:04")
+	return t.Format(ShortDayForm + ", 15:04")
 }
 
 // Day is the day alone, in UTC.
-func Day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
+func Day(t time.Time) string { return t.UTC().Format(DayForm) }
 
 // Ago says how long ago something was, and the day for what is long ago. The console's script says it in the same
 // words.

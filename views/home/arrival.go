@@ -14,21 +14,21 @@ type Arrival struct {
 	ID      string
 	Method  string
 	Route   string
-	KeyName string // empty for an unknown key
+	KeyName string // KeyName is empty for an unknown key.
 	Style   string
 	Model   string
 	Status  int
-	Code    string         // error code; empty for an answered call
-	Reason  string         // tells causes of one code apart; may be empty
-	Logged  *views.Request // the usage record, if the call has one
-	Unknown bool           // the call came from the reader's address with an unknown key
+	Code    string         // Code is the error code; empty for an answered call.
+	Reason  string         // Reason tells causes of one code apart; it may be empty.
+	Logged  *views.Request // Logged is the usage record; nil for a call without one.
+	Unknown bool           // Unknown means that the call came from the reader's address with an unknown key.
 }
 
 // Fix is what was wrong with a call, and how it is put right.
 type Fix struct {
 	Cause string
 	Text  string
-	Link  string // address of the fix; may be empty
+	Link  string // Link is the address of the fix; it may be empty.
 	Label string
 }
 

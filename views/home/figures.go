@@ -12,12 +12,12 @@ import (
 
 // Spending is what was spent and called, by days in UTC, each beside the period before it.
 type Spending struct {
-	Today, Yesterday app.Amount // yesterday up to the same hour
+	Today, Yesterday app.Amount // Yesterday ends at the same hour as Today.
 	ByHour           []app.Amount
-	Month, LastMonth app.Amount // last month up to the same day and hour
+	Month, LastMonth app.Amount // LastMonth ends at the same day and hour as Month.
 	ByDay            []app.Amount
 
-	Requests, RequestsBefore int64 // the last 30 days, and the 30 days before
+	Requests, RequestsBefore int64 // Requests counts the last 30 days, and RequestsBefore the 30 days before.
 	RequestsByDay            []int64
 	Failed, FailedBefore     int64
 	FailedByDay              []int64
@@ -25,12 +25,12 @@ type Spending struct {
 
 // Speed is how long text calls took that were answered in the last 24 hours.
 type Speed struct {
-	Calls  int  // calls in the sample
-	Capped bool // there were more calls; these are the latest
+	Calls  int  // Calls is the number of calls in the sample.
+	Capped bool // Capped means that the sample has only the latest calls.
 
-	Whole, First             Quantiles // First is until the first token of streams
+	Whole, First             Quantiles // First is until the first token of streams.
 	WholeBefore, FirstBefore Quantiles
-	ByHour                   []time.Duration // median of each hour, zero without calls
+	ByHour                   []time.Duration // ByHour has the median of each hour; zero without calls.
 }
 
 // Quantiles are the times that half of all calls and nineteen of twenty took at most.
@@ -39,7 +39,7 @@ type Quantiles struct{ P50, P95 time.Duration }
 // TopModels are the models that most was spent on this month.
 type TopModels struct {
 	Models []ModelSpend
-	Spend  app.Amount // spend on all models
+	Spend  app.Amount // Spend is that on all models.
 }
 
 // ModelSpend is what a model cost.

@@ -12,11 +12,11 @@ import (
 
 // Onboarding is the list of steps up to the first answered request.
 type Onboarding struct {
-	KeyError string // why no key was made
-	HasKey   bool   // the account has a usable key
-	KeyHint  string // masked form of the newest key, with preference for keys with true statuses
+	KeyError string // KeyError says why no key was made.
+	HasKey   bool   // HasKey means that the account has a usable key.
+	KeyHint  string // KeyHint is the masked newest key, with preference for keys with true statuses.
 	Fresh    *views.FreshKey
-	MayCall  bool // the reader may call models from the console
+	MayCall  bool // MayCall means that the reader may call models from the console.
 	// Verifies is set where the trial credit needs a verified address: verification is the first of the three steps then.
 	Verifies bool
 	// Unverified is what is left to do about the address; nil once the step is done.
@@ -38,10 +38,10 @@ type Onboarding struct {
 	// Style is that of the first sample, from the cookie umg_style.
 	Style string
 
-	Unfunded bool // calls would be refused because there is no credit
+	Unfunded bool // Unfunded means that calls would be refused for lack of credit.
 	Mails    string
 	First    *FirstRequest
-	Refused  *Arrival // the latest call that was refused before authentication
+	Refused  *Arrival // Refused is the latest call that was refused before authentication.
 	Sent     *SentCall
 }
 
@@ -53,12 +53,12 @@ type StyleBody struct {
 
 // SentCall is what became of the request that was sent from the page itself.
 type SentCall struct {
-	Answer  string // text of the model's answer
+	Answer  string // Answer is the text of the model's answer.
 	Model   string
 	ID      string
 	Cost    app.Amount
 	Took    time.Duration
-	Trouble string // why there is no answer
+	Trouble string // Trouble says why there is no answer.
 	Fix     *Fix
 }
 
@@ -83,7 +83,7 @@ func (o Onboarding) done() bool { return o.First.Answered() && o.Fresh == nil &&
 
 // state is how far each of the three steps is.
 func (o Onboarding) state(step int) ui.StepState {
-	key, wait := 1, 3 // the numbers of the steps that get a key and wait for its call
+	key, wait := 1, 3 // Step key gets a key, and step wait waits for a call with it.
 	if o.Verifies {
 		key = 2
 	}

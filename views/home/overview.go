@@ -8,25 +8,25 @@ import (
 // Overview is the first page of the console. A part of it that could not be read is nil, and says so in its own place.
 type Overview struct {
 	views.Shell
-	Onboarding *Onboarding // nil after the user dismissed it
+	Onboarding *Onboarding // Onboarding is nil after the user dismissed it.
 	Credit     *views.Credit
 	Spending   *Spending
 	Speed      *Speed
 	Top        *TopModels
 	Failures   *Failures
 	Recent     *Recent
-	Running    int                // videos that are being made
-	Payable    bool               // credit can be bought on this server
-	Failure    *views.LoadFailure // set when a part could not be read
+	Running    int                // Running is the number of videos that are being made.
+	Payable    bool               // Payable means that credit can be bought on this server.
+	Failure    *views.LoadFailure // Failure is set when a part could not be read.
 	Unverified *views.Unverified
-	Hooks      []views.Webhook // endpoints that were disabled after failures, or are about to be
+	Hooks      []views.Webhook // Hooks are endpoints that were disabled after failures, or are about to be.
 	Providers  ProviderHint
 }
 
 // ProviderHint is why an operator should add a provider.
 type ProviderHint string
 
-// The hints about providers. Only operators see them.
+// These are the hints about providers, which only operators see.
 const (
 	NoProviderHint ProviderHint = ""
 	// NoModels means that no model can be called.

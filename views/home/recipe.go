@@ -13,8 +13,8 @@ import (
 
 // Needs are what a tool asks of a model: numbers in tokens, zero for any.
 type Needs struct {
-	Tools      bool // the tool sends functions
-	Effort     bool // the tool sends a reasoning effort
+	Tools      bool // Tools means that the tool sends functions.
+	Effort     bool // Effort means that the tool sends a reasoning effort.
 	ContextMin int64
 	OutputMin  int64
 }
@@ -52,11 +52,11 @@ func (n Needs) text() string {
 // RecipeModel is a model as the picker of a recipe shows it.
 type RecipeModel struct {
 	ID        string
-	Context   int64 // tokens
-	MaxOutput int64 // tokens
+	Context   int64 // Context is in tokens.
+	MaxOutput int64 // MaxOutput is in tokens.
 	// Price is what a million output tokens cost. It is empty for a model without such a price.
 	Price   string
-	Reasons []string // why the model does not fit; empty when it does
+	Reasons []string // Reasons say why the model does not fit; empty when it does.
 }
 
 func (m RecipeModel) label() string {
@@ -84,31 +84,31 @@ func (m RecipeModel) Why() string { return listed(m.Reasons) }
 type Recipe struct {
 	ID    string
 	Name  string
-	Kind  string      // the group of the program
-	Text  string      // description of the program
-	Style views.Style // style of its requests
-	Base  string      // baseV1 or baseBare: the base URL that it needs
+	Kind  string      // Kind is the group of the program.
+	Text  string      // Text describes the program.
+	Style views.Style // Style is that of the program's requests.
+	Base  string      // Base is the base URL that the program needs: baseV1 or baseBare.
 	// Install is the command that installs the tool, empty where there is none.
 	Install string
 	Needs   Needs
 	Steps   []RecipeStep
-	Trips   []string // common mistakes
+	Trips   []string // Trips are common mistakes.
 }
 
 // RecipeStep is one thing to do: in words, and as text to copy where there is any.
 type RecipeStep struct {
-	Title   string // empty for the default title
+	Title   string // Title is empty for the default title.
 	Text    string
-	Samples []ui.Sample // samples with {base}, {origin}, {key}, {model}, {context} and {output} as placeholders
+	Samples []ui.Sample // Samples may have the placeholders {base}, {origin}, {key}, {model}, {context} and {output}.
 }
 
-// The base URLs that tools want.
+// These are the base URLs that tools want.
 const (
 	baseV1   = "with /v1"
 	baseBare = "without /v1"
 )
 
-// The groups of recipes, in their order.
+// These are the groups of recipes, in their order.
 const (
 	kindCoding   = "Coding assistants"
 	kindChat     = "Chat and automation"
@@ -158,19 +158,19 @@ func (RecipeList) of(kind string) (list []Recipe) {
 type RecipeDetail struct {
 	views.Shell
 	Recipe Recipe
-	Model  RecipeModel   // the model in the snippets; has no id when none fits
-	Models []RecipeModel // models that fit, the best first
-	Others []RecipeModel // models that do not fit
+	Model  RecipeModel   // Model is the model in the snippets; it has no id when none fits.
+	Models []RecipeModel // Models are those that fit, the best first.
+	Others []RecipeModel // Others are models that do not fit.
 	// ModelError says why the model that was asked for is not used.
 	ModelError string
-	KeyHint    string // masked form of the newest key, with preference for keys with true statuses; empty without a key
+	KeyHint    string // KeyHint is the masked newest key, with preference for keys with true statuses; empty without a key.
 	Fresh      *views.FreshKey
 	KeyError   string
-	MayKey     bool // the reader may make keys
+	MayKey     bool // MayKey means that the reader may make keys.
 	Language   string
-	Since      time.Time // start of the test; zero when none runs
-	Late       bool      // the test has waited for a minute
-	Arrived    []Arrival // newest first
+	Since      time.Time // Since is the start of the test; zero when none runs.
+	Late       bool      // Late means that the test has waited for a minute.
+	Arrived    []Arrival // Arrived has the newest call first.
 }
 
 func (r Recipe) path() string { return RecipePath(r.ID) }

@@ -1,9 +1,9 @@
 package home
 
-// What coding tools need: their instructions, functions and files are long, and so are the files that they write.
+// Coding tools need many tokens: their instructions, functions and files are long, and so are the files that they write.
 const (
-	codingContext = 128_000 // tokens
-	codingOutput  = 32_000  // tokens
+	codingContext = 128_000 // This is in tokens.
+	codingOutput  = 32_000  // This is in tokens.
 )
 
 var codingNeeds = Needs{Tools: true, ContextMin: codingContext, OutputMin: codingOutput}

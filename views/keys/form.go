@@ -13,7 +13,7 @@ import (
 	"umg/views/ui"
 )
 
-// What a form says when no expiry is asked for, or one on a day; the other choices are numbers of days.
+// A form sends one of these for no expiry or for a day; the other choices are numbers of days.
 const (
 	ExpiryNever = "never"
 	ExpiryOn    = "date"
@@ -49,15 +49,15 @@ var kindOptions = []ui.Option{
 type ScopeChoice struct {
 	Value  string
 	Text   string
-	Spends bool // the scope spends or reads content, so a management key cannot have it
+	Spends bool // Spends means that the scope spends or reads content, so a management key cannot have it.
 }
 
 // Choices are what the form of a key offers to its reader.
 type Choices struct {
 	Scopes     []ScopeChoice
 	Models     []string
-	Address    string // the reader's own address, empty if unknown
-	Management bool   // the reader may make management keys
+	Address    string // Address is the reader's own address; empty if unknown.
+	Management bool   // Management means that the reader may make management keys.
 	Content    views.ContentChoice
 }
 
@@ -68,7 +68,7 @@ type Form struct {
 	Name       string
 	Env        string
 	Mode       string
-	Kind       string // ScopeManagement, or empty for a key that calls models
+	Kind       string // Kind is ScopeManagement, or empty for a key that calls models.
 	Scopes     []string
 	Models     []string
 	Limits     LimitForm
@@ -99,15 +99,15 @@ type LimitForm struct {
 
 // NetworkForm is the part of a form that is about the addresses from which a key is accepted.
 type NetworkForm struct {
-	Lines string // an address or a network on each line
+	Lines string // Lines have an address or a network each.
 	Error string
-	Added bool // the reader's address was just added to the list, which gets the focus
+	Added bool // Added means that the reader's address was just added to the list, which gets the focus.
 }
 
 // ExpiryForm is the part of a form that is about the end of a key.
 type ExpiryForm struct {
-	Choice string // ExpiryNever, ExpiryOn or a number of days
-	Day    string // last day in the form of DayLayout, for ExpiryOn
+	Choice string // Choice is ExpiryNever, ExpiryOn or a number of days.
+	Day    string // Day is the last day in the form of DayLayout, for ExpiryOn.
 	Error  string
 }
 

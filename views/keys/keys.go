@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	nameMax = "80" // the longest name that the forms allow
+	nameMax = "80" // Forms allow names of at most this many characters.
 )
 
 // modeWords name the error modes in a table.
@@ -42,11 +42,11 @@ const intro = "A key lets a program call any model on this account's credit. " +
 
 // BudgetForm is the part of a form that is about a key's budget.
 type BudgetForm struct {
-	Limit       string // dollars as the user typed them
+	Limit       string // Limit is in dollars, as the user typed it.
 	LimitError  string
 	Period      string
 	PeriodError string
-	Alerts      []string // hundredths of the budget at which alerts are sent
+	Alerts      []string // Alerts are the hundredths of the budget at which alerts are sent.
 	AlertsError string
 }
 
@@ -100,7 +100,7 @@ const spendDecimals = 4
 type Rotate struct {
 	views.Shell
 	Key          views.Key
-	Overlap      string // seconds, as the form sends them
+	Overlap      string // Overlap is in seconds, as the form sends it.
 	OverlapError string
 }
 
@@ -137,6 +137,6 @@ type Question struct {
 type Delete struct {
 	views.Shell
 	Key       views.Key
-	TypeName  bool // the key was used in the last 24 hours, so the user must type its name
+	TypeName  bool // TypeName means that the user must type the name, because the key was used in the last 24 hours.
 	NameError string
 }

@@ -16,7 +16,7 @@ import (
 type List struct {
 	views.Shell
 	Query Query
-	Keys  []views.Key // all keys of the account
+	Keys  []views.Key // Keys are all keys of the account.
 	// Spend is by the id of the key. Keys without calls are missing.
 	Spend map[string]views.KeySpend
 }

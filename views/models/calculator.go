@@ -12,18 +12,18 @@ import (
 // Calculation is what a call of a model costs, for quantities that the reader chose.
 type Calculation struct {
 	Inputs []CalcInput
-	Sizes  []string // sizes to choose from, empty when the price does not depend on it
+	Sizes  []string // Sizes are the sizes to choose from; empty when the price does not depend on it.
 	Size   string
 	// Terms are the terms to choose from, as the conditions of the prices tell them apart. The first is the usual service. It is empty when
 	// the price does not depend on any.
 	Terms    []CalcTerms
 	Term     string
-	Requests CalcInput // requests per day
+	Requests CalcInput // Requests is the number of requests per day.
 	Lines    []CalcLine
 	Total    app.Amount
-	Day      app.Amount // cost of a day's requests
-	Month    app.Amount // cost of thirty days
-	Error    string     // replaces the result
+	Day      app.Amount // Day is the cost of a day's requests.
+	Month    app.Amount // Month is the cost of thirty days.
+	Error    string     // A set Error replaces the result.
 }
 
 // CalcInput is a quantity: the meter's name, how it is called, and what was entered.
@@ -45,7 +45,7 @@ type CalcTerms struct{ Value, Label string }
 type CalcLine struct {
 	Label    string
 	Quantity int64
-	Rate     string // display form of the rate
+	Rate     string // Rate is the display form of the rate.
 	Amount   app.Amount
 	// Condition says which condition made the rate; empty for the usual rate.
 	Condition string
@@ -65,7 +65,7 @@ type LastCalls struct {
 	Count       int64
 	From, To    time.Time
 	Paid, Would app.Amount
-	Models      []LastModel // by cost
+	Models      []LastModel // Models are sorted by cost.
 	Error       string
 }
 

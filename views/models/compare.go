@@ -15,9 +15,9 @@ import (
 type Comparison struct {
 	views.Shell
 	Models  []views.Model
-	Unknown []string      // requested ids that the catalog does not have
-	Others  []views.Model // models that the reader could add
-	Only    bool          // show only rows that differ
+	Unknown []string      // Unknown has the requested ids that the catalog does not have.
+	Others  []views.Model // Others are models that the reader could add.
+	Only    bool          // Only leaves out rows that do not differ.
 }
 
 // ComparePath is the comparison of models.
@@ -74,9 +74,9 @@ type compareGroup struct {
 // compareRow is one thing, and what it is for each model.
 type compareRow struct {
 	name    string
-	cells   []string // empty for what a model does not have
+	cells   []string // A cell is empty for what a model does not have.
 	differs bool
-	yes     bool // the cells say yes or no
+	yes     bool // Yes means that the cells say yes or no.
 }
 
 // groups are the rows that say something of at least one model, in their parts.
@@ -222,7 +222,8 @@ func (c Comparison) abilityRows() []compareRow {
 	var parameters []string
 	for _, m := range c.Models {
 		for _, p := range m.Parameters {
-			if p != "stream" && !slices.Contains(parameters, p) { // every text model streams, even if its catalog entry does not say so
+			// Every text model streams, even if its catalog entry does not say so.
+			if p != "stream" && !slices.Contains(parameters, p) {
 				parameters = append(parameters, p)
 			}
 		}

@@ -13,24 +13,24 @@ type Detail struct {
 	Model views.Model
 	// HasAPI means that the model has contracts, which the part about the API shows.
 	HasAPI    bool
-	Contracts []Contract // contracts of the styles in which the model answers
-	KeyHint   string     // masked form of one of the reader's keys, empty without one
-	Language  string     // language of the first sample, from the cookie umg_language
-	Style     string     // style of the first sample, from the cookie umg_style
-	Factor    int        // multiplier of the account's default limits
+	Contracts []Contract // Contracts are those of the styles in which the model answers.
+	KeyHint   string     // KeyHint is the masked form of one of the reader's keys; empty without one.
+	Language  string     // Language is that of the first sample, from the cookie umg_language.
+	Style     string     // Style is that of the first sample, from the cookie umg_style.
+	Factor    int        // Factor multiplies the account's default limits.
 	// Tab is the part of the page that is shown, one of the Tab constants.
 	Tab  string
-	Days []Day // the last 90 days, in order of time
+	Days []Day // Days are the last 90, in order of time.
 	// Providers says how each provider of the model does.
 	Providers Performance
-	Past      []PastPrices // newest first
-	Next      *PastPrices  // announced prices; nil without any
-	Changes   []Change     // newest first
-	Calc      *Calculation // nil for a model without prices
-	Last      *LastCalls   // nil until the reader asks for it
+	Past      []PastPrices // Past has the newest prices first.
+	Next      *PastPrices  // Next are announced prices; nil without any.
+	Changes   []Change     // Changes has the newest first.
+	Calc      *Calculation // Calc is nil for a model without prices.
+	Last      *LastCalls   // Last is nil until the reader asks for it.
 }
 
-// The parts of the page of a model. Each is a page of its own, so that the first one is short.
+// These are the parts of the page of a model. Each is a page of its own, so that the first one is short.
 const (
 	TabOverview    = ""
 	TabPerformance = "performance"
@@ -82,19 +82,19 @@ type Contract struct {
 	Style   views.Style
 	Hash    string
 	Fields  []Field
-	Hints   []string // members of the style that the model does not support, and that are left out of requests
-	Without []string // members of the style that the model does not support, and that are refused
-	Sample  []byte   // a short request, as JSON
+	Hints   []string // Hints are members of the style that the model does not support, and that requests leave out.
+	Without []string // Without are members of the style that the model refuses.
+	Sample  []byte   // Sample is a short request, as JSON.
 }
 
 // Field is one member of a request, or one form that a member may take.
 type Field struct {
 	Name     string
-	Variant  bool // a variant of the field above it, not a member
+	Variant  bool // Variant means a variant of the field above it, not a member.
 	Types    string
 	Required bool
 	Default  string
-	Allowed  []string // the values, or the bounds in words
+	Allowed  []string // Allowed are the values, or the bounds in words.
 	Text     string
 	Fields   []Field
 }

@@ -21,7 +21,7 @@ type Day struct {
 
 const (
 	stripDays  = 90
-	stripStep  = 4 // width of a day in the picture with its gap
+	stripStep  = 4 // A day in the picture is this wide, with its gap.
 	dayHours   = 24 * time.Hour
 	thousandth = 1000
 )
@@ -182,11 +182,11 @@ func (d Detail) pastColumns() []string {
 	return columns
 }
 
-// The picture of prices, in its own units.
+// The picture of prices has these measures, in its own units.
 const (
 	chartWide = 600
 	chartHigh = 100
-	chartLine = 2 // half the stroke at the edges
+	chartLine = 2 // This is the margin for half the stroke at the edges.
 )
 
 // priceLine is one line of the picture.

@@ -464,9 +464,9 @@ func pastRow(d Detail, past PastPrices, note string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var21 string
-			templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(past.From.UTC().Format("2 Jan 2006"))
+			templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(past.From.UTC().Format(format.DayForm))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `models/history.templ`, Line: 96, Col: 91}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `models/history.templ`, Line: 96, Col: 93}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 			if templ_7745c5c3_Err != nil {
@@ -803,9 +803,9 @@ func priceHistory(d Detail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var37 string
-				templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs("From " + d.Next.From.UTC().Format("2 January 2006") + " on, at midnight UTC, calls that begin are charged at the announced price.")
+				templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs("From " + d.Next.From.UTC().Format(format.DayForm) + " on, at midnight UTC, calls that begin are charged at the announced price.")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `models/history.templ`, Line: 170, Col: 137}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `models/history.templ`, Line: 170, Col: 135}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var37))
 				if templ_7745c5c3_Err != nil {

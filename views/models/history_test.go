@@ -12,7 +12,7 @@ func TestNinetyDaysAreDrawnAlsoWhereNothingIsKnown(t *testing.T) {
 	t.Parallel()
 	today := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	d := Detail{Shell: views.Shell{Now: today.Add(9 * time.Hour)}, Days: []Day{
-		{Day: today.AddDate(0, 0, -90), Answered: 5, Failed: 5}, // a day too old
+		{Day: today.AddDate(0, 0, -90), Answered: 5, Failed: 5}, // This day is too old.
 		{Day: today.AddDate(0, 0, -89), Answered: 3}, {Day: today.AddDate(0, 0, -2), Answered: 990, Failed: 10, Judged: true},
 		{Day: today.AddDate(0, 0, -1), Answered: 90, Failed: 10, Judged: true}, {Day: today},
 	}}
@@ -83,7 +83,7 @@ func TestChangesAreSentences(t *testing.T) {
 
 func TestAComparisonMarksWhatDiffers(t *testing.T) {
 	t.Parallel()
-	c := Comparison{Models: someModels()[2:]} // models b and a
+	c := Comparison{Models: someModels()[2:]} // These are models b and a.
 	differs := map[string]bool{}
 	for _, g := range c.groups() {
 		for _, r := range g.rows {

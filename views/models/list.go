@@ -16,14 +16,14 @@ type List struct {
 	views.Shell
 	Query Query
 	All   []views.Model
-	Keys  []KeyAllows // keys of the account, to filter by one; empty for visitors
-	Cards bool        // cards instead of a table
+	Keys  []KeyAllows // Keys are those of the account, to filter by one; empty for visitors.
+	Cards bool        // Cards means that cards replace the table.
 }
 
 // KeyAllows is a key and the models that it may use.
 type KeyAllows struct {
 	ID, Name string
-	Models   []string // empty for all models
+	Models   []string // Models is empty for a key that may use all models.
 }
 
 // modelOrder is a way to sort the list: its name in the address, its words, what has nothing to be sorted by, and how two

@@ -93,7 +93,7 @@ func TestModelsAreFoundAndSorted(t *testing.T) {
 	}
 }
 
-// TestAQueryLivesInItsAddress: what an address says is what the next address says.
+// TestAQueryLivesInItsAddress checks that the address of a query reads back as the same query.
 func TestAQueryLivesInItsAddress(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -128,10 +128,10 @@ func picked(t *rapid.T, name string, from []string) []string {
 	return out
 }
 
-// TestALongListIsDrawnByThePage: of five hundred models a page shows a hundred, weighs little, and leads to the others.
+// TestALongListIsDrawnByThePage checks that a page shows a hundred of five hundred models, is small, and leads to the others.
 func TestALongListIsDrawnByThePage(t *testing.T) {
 	t.Parallel()
-	const bytesMax = 400_000 // the whole list is three times as large
+	const bytesMax = 400_000 // The whole list is three times as large.
 	l := List{Query: Query{Sort: "name", Page: 3}}
 	for i := range 500 {
 		l.All = append(l.All, tokens("vendor/model-"+strconv.Itoa(1000+i), 1, 2, 128_000))

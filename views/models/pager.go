@@ -8,7 +8,7 @@ import (
 	"umg/views/format"
 )
 
-// Limits of one page of the list of models, so that a long catalog is as quick to draw as a short one.
+// These constants limit one page of the list, so that a long catalog is as quick to draw as a short one.
 const (
 	pageMax   = 100
 	pagesMax  = 1000
@@ -27,7 +27,7 @@ func pageNumber(text string) int {
 // modelPage is a part of the models that were found.
 type modelPage struct {
 	rows         []views.Model
-	from, all    int // zero-based index of the first model, and the number on all pages
+	from, all    int // From is the zero-based index of the first model, and all the number on all pages.
 	number, last int
 }
 

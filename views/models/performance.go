@@ -13,7 +13,7 @@ import (
 // SpanWeek is the name of the week in an address. The usual span is a day.
 const SpanWeek = "7d"
 
-// The two spans, with the steps that charts are drawn in.
+// These are the two spans, with the steps that charts are drawn in.
 const (
 	daySpan  = 24 * time.Hour
 	dayStep  = time.Hour
@@ -133,7 +133,7 @@ func (p Performance) uptimeSummary(provider string) string {
 }
 
 // stepTime is the beginning of a step in UTC.
-func stepTime(t time.Time) string { return t.UTC().Format("2 Jan, 15:04") }
+func stepTime(t time.Time) string { return t.UTC().Format(format.ShortDayForm + ", 15:04") }
 
 // pairOf prints two durations, or a dash when neither is known.
 func pairOf(a, b time.Duration) string {

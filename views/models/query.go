@@ -17,30 +17,30 @@ type Query struct {
 	Text         string
 	Capabilities []string
 	Styles       []string
-	Inputs       []string // input modalities, all of them required
-	Outputs      []string // output modalities, one of them required
-	Features     []string // features, all of them required
+	Inputs       []string // Inputs are input modalities, and all are required.
+	Outputs      []string // Outputs are output modalities, of which one is required.
+	Features     []string // Features are all required.
 	Statuses     []string
-	Parameter    string // a parameter that the contract must allow
-	From, To     string // dollars of the model's headline price; empty for no bound
-	Context      int64  // minimum number of tokens
-	Key          string // id of a key that may call the model
-	Sort         string // a sort order, with a minus sign for descending
-	Unit         string // thousand; otherwise a million tokens
-	View         string // table or cards, empty for the reader's saved choice
+	Parameter    string // Parameter is one that the contract must allow.
+	From, To     string // From and To bound the model's headline price in dollars; empty for no bound.
+	Context      int64  // Context is the minimum number of tokens.
+	Key          string // Key is the id of a key that may call the model.
+	Sort         string // Sort is a sort order, with a minus sign for descending.
+	Unit         string // Unit is thousand, or empty for a million tokens.
+	View         string // View is table or cards; empty for the reader's saved choice.
 	Marked       []string
-	Page         int // from 2; zero is the first page
+	Page         int // Page counts from 2; zero is the first page.
 }
 
-// The units of prices of tokens, and the ways to draw the list.
+// The list is drawn as a table or as cards.
 const (
 	ViewTable = "table"
 	ViewCards = "cards"
 )
 
-// Limits of what an address may ask for.
+// These constants limit what an address may ask for.
 const (
-	markedMax       = 4 // models side by side
+	markedMax       = 4 // At most this many models are side by side.
 	queryTextMax    = 200
 	contextFloorMax = 1 << 40
 )
@@ -61,7 +61,7 @@ func featureNames() []string {
 	return names
 }
 
-// The statuses that models are looked for by.
+// Readers look for models by these statuses.
 var statuses = []ui.ChipOption{
 	{Value: "available", Label: "Available"}, {Value: "degraded", Label: "Degraded"}, {Value: "failing", Label: "Failing"},
 	{Value: "paused", Label: "Paused"}, {Value: "unavailable", Label: "No provider"}, {Value: "deprecated", Label: "Deprecated"},

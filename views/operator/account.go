@@ -14,17 +14,17 @@ import (
 type AccountDetail struct {
 	views.Shell
 	Account     Account
-	Own         bool // the reader is a member of the account
+	Own         bool // Own means that the reader is a member of the account.
 	LimitFactor int
 	PaidAt      *time.Time
 	FrozenAt    *time.Time
-	FrozenBy    string // empty when no operator froze it
+	FrozenBy    string // FrozenBy is empty when no operator froze the account.
 	Credit      views.Credit
-	Leased      app.Amount // credit leased by replicas
-	Free        app.Amount // credit that could be taken back now
+	Leased      app.Amount // Leased is the credit that replicas have leased.
+	Free        app.Amount // Free is the credit that could be taken back now.
 	Members     []Person
 	Entries     []Entry
-	Topups      []Topup // newest first
+	Topups      []Topup // Topups has the newest first.
 	History     []views.AuditEntry
 }
 
@@ -33,7 +33,7 @@ type Person struct {
 	ID                             string
 	Email, Name, Role              string
 	Verified, SecondStep, Operator bool
-	Self                           bool // the person is the reader
+	Self                           bool // Self means that the person is the reader.
 	SignedInAt                     *time.Time
 }
 
@@ -53,7 +53,8 @@ func (v AccountDetail) actions() []operatorAction {
 	if v.Account.Frozen {
 		list[2] = actionNamed(ActionUnfreeze)
 	}
-	if v.Account.Frozen && v.Account.Indebted { // a payment would unfreeze it, unless an operator freezes it
+	// A payment would unfreeze the account, unless an operator freezes it.
+	if v.Account.Frozen && v.Account.Indebted {
 		forGood := actionNamed(ActionFreeze)
 		forGood.title = "Freeze for good"
 		list = append(list, forGood)
@@ -61,7 +62,7 @@ func (v AccountDetail) actions() []operatorAction {
 	return list
 }
 
-// The things that operators do to an account.
+// Operators do these things to an account.
 const (
 	ActionAdd      = "add"
 	ActionTake     = "take"
@@ -73,7 +74,7 @@ const (
 type operatorAction struct {
 	kind, title string
 	icon        ui.IconName
-	hint        string // hint of the reason field
+	hint        string // Hint is that of the reason field.
 }
 
 var operatorActions = []operatorAction{
@@ -97,15 +98,15 @@ type AccountAction struct {
 	views.Shell
 	Account Account
 	Kind    string
-	Own     bool // the reader is a member of the account
+	Own     bool // Own means that the reader is a member of the account.
 	Free    app.Amount
 
-	Amount, Reason           string // the text that the operator typed
+	Amount, Reason           string // Amount and Reason are texts as the operator typed them.
 	AmountError, ReasonError string
 
-	Asks          bool       // the page asks for confirmation
-	Value         app.Amount // the parsed amount
-	Once          string     // idempotency name: the adjustment is made once
+	Asks          bool       // Asks means that the page asks for confirmation.
+	Value         app.Amount // Value is the parsed Amount.
+	Once          string     // Once is the idempotency name, by which the adjustment is made once.
 	PasswordError string
 	FormError     string
 }

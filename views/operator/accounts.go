@@ -17,7 +17,7 @@ type Accounts struct {
 	views.Shell
 	Query   AccountsQuery
 	List    []Account
-	More    bool // there are further accounts
+	More    bool // More means that there are further accounts.
 	Failure *views.LoadFailure
 }
 
@@ -37,7 +37,7 @@ type Account struct {
 	Frozen bool
 	// Uncharged accounts have their calls recorded and pay nothing for them.
 	Uncharged    bool
-	Indebted     bool // frozen only because of its debt
+	Indebted     bool // Indebted means that only a debt freezes the account.
 	Closed       bool
 	FrozenReason string
 }
@@ -78,7 +78,7 @@ func (a Account) note() string {
 	return ""
 }
 
-// The filters and orders of accounts.
+// These are the filters and orders of accounts.
 const (
 	AccountsFrozen    = "frozen"
 	AccountsOwing     = "owing"
@@ -98,8 +98,8 @@ type AccountsQuery struct {
 	Text  string
 	State string
 	Sort  string
-	After string     // id of the last account of the previous page
-	Below app.Amount // balance of that account, when sorted by balance
+	After string     // After is the id of the last account of the previous page.
+	Below app.Amount // Below is the balance of the account After, when sorted by balance.
 }
 
 // ParseAccountsQuery reads an address; what cannot be meant is left out.

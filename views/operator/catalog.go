@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	diffLinesMax    = 400 // rendered lines of one difference
+	diffLinesMax    = 400 // A difference shows at most this many lines.
 	diffSummaryMost = 3
 	settingsChanged = "settings changed"
 )
@@ -20,21 +20,21 @@ const (
 // CatalogHistory is the list of catalogs that were put in force.
 type CatalogHistory struct {
 	views.Shell
-	Versions []CatalogVersion // newest first
-	Current  int64            // the version in force
-	Newer    bool             // the list does not begin with the newest
-	Older    int64            // start of the next page; zero on the last one
+	Versions []CatalogVersion // Versions has the newest first.
+	Current  int64            // Current is the version in force.
+	Newer    bool             // Newer means that the list does not begin with the newest.
+	Older    int64            // Older is the start of the next page; zero on the last one.
 	Failure  *views.LoadFailure
 }
 
 // CatalogVersion is one catalog that was put in force.
 type CatalogVersion struct {
 	Number   int64
-	At       time.Time // zero for the version from before the history was stored
+	At       time.Time // At is zero for the version from before the history was stored.
 	By, Note string
 	Changes  []string
-	Whole    bool // the previous version could not be read, so all lines are shown
-	Kept     bool // the version's file is stored
+	Whole    bool // Whole means that the previous version could not be read, so all lines are shown.
+	Kept     bool // Kept means that the version's file is stored.
 }
 
 // CatalogChange is one version, and what is different since.
@@ -42,8 +42,8 @@ type CatalogChange struct {
 	views.Shell
 	Version CatalogVersion
 	Current int64
-	Since   []string // differences from the catalog in force
-	Problem string   // why the differences are not known
+	Since   []string // Since are the differences from the catalog in force.
+	Problem string   // Problem says why the differences are not known.
 }
 
 func (v CatalogVersion) name() string { return "Version " + strconv.FormatInt(v.Number, 10) }
@@ -109,10 +109,10 @@ func (v CatalogVersion) summary() string {
 
 // catalogChange is one line of a difference, taken apart.
 type catalogChange struct {
-	sign string // either + or - or ~
-	what string // provider, model or settings
-	name string // name of the provider or model
-	rest string // rest of the line, empty when the whole object was added or removed
+	sign string // Sign is +, - or ~.
+	what string // What is provider, model or settings.
+	name string // Name is that of the provider or model.
+	rest string // Rest is the rest of the line; empty when the whole object was added or removed.
 }
 
 func changeOf(line string) catalogChange {
@@ -133,7 +133,7 @@ type diffGroup struct {
 
 type diffLine struct{ sign, field, from, to string }
 
-// groups orders the lines of a difference by object, at most so many lines, and counts those that are left out.
+// diffGroups orders the lines of a difference by object, at most diffLinesMax, and counts those that are left out.
 func diffGroups(lines []string) (groups []diffGroup, left int) {
 	if len(lines) > diffLinesMax {
 		lines, left = lines[:diffLinesMax], len(lines)-diffLinesMax
@@ -175,7 +175,7 @@ func (c catalogChange) line() diffLine {
 	default:
 		var both bool
 		if l.from, l.to, both = strings.Cut(value, " → "); !both {
-			l.field, l.from, l.to = c.rest, "", "" // a difference without values, such as the order of models
+			l.field, l.from, l.to = c.rest, "", "" // This difference has no values, such as the order of models.
 		}
 	}
 	return l

@@ -12,7 +12,7 @@ import (
 	"umg/views/ui"
 )
 
-// The kinds of what operators do to an account and its people beside moving credit.
+// Operators do these things to an account and its people, in addition to moving credit.
 const (
 	ActionLimits     = "limits"
 	ActionRefund     = "refund"
@@ -31,6 +31,7 @@ type ConfirmForm struct {
 	Action          string // Action is the path that the form is sent to.
 	Facts           []ConfirmFact
 	Hidden          []HiddenField
+	ID              string // ID names the form, whose change is made once however often it is sent.
 	Fields          []ConfirmField
 	Buttons         []ConfirmButton
 	Own             bool // The reader is a member of the account.
@@ -123,7 +124,7 @@ func (v AccountDetail) personPath(p Person, kind string) string {
 	return v.Account.path() + "/people/" + url.PathEscape(p.ID) + "/" + kind
 }
 
-// personActions are what operators can do for a member of an account.
+// personAction is something that operators can do for a member of an account.
 type personAction struct{ kind, text string }
 
 func (p Person) actions() []personAction {

@@ -15,16 +15,16 @@ const newCredentialPath = views.CredentialsPath + "/new"
 type Credentials struct {
 	views.Shell
 	List    []Credential
-	Events  []CredentialEvent // newest first
+	Events  []CredentialEvent // Events has the newest first.
 	Failure *views.LoadFailure
 }
 
 // Credential is a sealed credential without its value.
 type Credential struct {
 	Name       string
-	LastFour   string // empty for a short value
+	LastFour   string // LastFour is empty for a short value.
 	KeyID      string
-	Unreadable bool // this server has another secret key
+	Unreadable bool // Unreadable means that this server has another secret key.
 	ChangedBy  string
 	ChangedAt  time.Time
 	Providers  []string
@@ -41,7 +41,7 @@ type CredentialEvent struct {
 type CredentialForm struct {
 	views.Shell
 	Name                  string
-	Replaces              bool // the name is of a stored credential
+	Replaces              bool // Replaces means that the name is that of a stored credential.
 	Problem               string
 	NameError, ValueError string
 }
@@ -50,7 +50,7 @@ type CredentialForm struct {
 type CredentialDelete struct {
 	views.Shell
 	Credential Credential
-	Problem    string // why it cannot be deleted
+	Problem    string // Problem says why the credential cannot be deleted.
 }
 
 func (c Credential) replacePath() string {

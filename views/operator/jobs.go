@@ -9,7 +9,7 @@ import (
 	"umg/views/ui"
 )
 
-// The states of jobs.
+// These are the states of jobs.
 const (
 	JobWaiting = "waiting"
 	JobFailing = "failing"
@@ -33,18 +33,18 @@ type Jobs struct {
 	Queue   string
 	Query   JobsQuery
 	List    []Job
-	More    bool // there are further jobs
+	More    bool // More means that there are further jobs.
 	Failure *views.LoadFailure
 }
 
 // Job is a row of a queue. It holds neither secrets nor content of customers.
 type Job struct {
 	ID, AccountID, Kind string
-	Step                string // the state that the owner of the queue gives it
+	Step                string // Step is the state that the owner of the queue gives the job.
 	State               string
 	Tries               int
 	LastError           string
-	DueAt               *time.Time // nil when no attempt follows
+	DueAt               *time.Time // DueAt is nil when no attempt follows.
 	ClaimedUntil        *time.Time
 	CreatedAt           time.Time
 }

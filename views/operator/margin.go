@@ -84,7 +84,7 @@ func (l MarginLine) unknown() string {
 	return "The cost of " + format.CountOf(l.Unpriced, "call", "calls") + " is unknown"
 }
 
-// The parts of a bar, in order from the foot or from the left.
+// These are the parts of a bar, in order from the foot or from the left.
 const (
 	partCost = iota
 	partMargin
@@ -159,7 +159,7 @@ func (m Margin) chart() chart.Chart {
 	c := chart.Chart{Names: marginNames, Columns: make([]chart.Column, len(m.ByDay))}
 	for i, l := range m.ByDay {
 		c.Columns[i] = chart.Column{
-			Start: l.Day, Name: l.Day.Format("2 Jan"), Full: format.Day(l.Day), Values: l.parts(), Total: l.size(),
+			Start: l.Day, Name: l.Day.Format(format.ShortDayForm), Full: format.Day(l.Day), Values: l.parts(), Total: l.size(),
 		}
 	}
 	dollars := func(n int64) string { return format.Dollars(app.Amount(n)) }

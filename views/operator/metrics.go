@@ -10,16 +10,16 @@ import (
 
 const (
 	metricsColumns = 60
-	minuteTicks    = 10 // minutes between two labels below a chart
-	minuteWidth    = 82 // percent of a column's width
+	minuteTicks    = 10 // Labels below a chart are this many minutes apart.
+	minuteWidth    = 82 // A bar covers this percentage of its column's width.
 )
 
 // Metrics is the figures of the calls of the last hour, by minute and by replica.
 type Metrics struct {
 	views.Shell
-	RawURL   string         // address of the raw metrics of this replica
-	Minutes  []MetricMinute // sixty minutes, oldest first
-	Hour     MetricMinute   // sum of all minutes
+	RawURL   string         // RawURL is the address of the raw metrics of this replica.
+	Minutes  []MetricMinute // Minutes are sixty, the oldest first.
+	Hour     MetricMinute   // Hour is the sum of all minutes.
 	Replicas []MetricReplica
 	Failure  *views.LoadFailure
 }
@@ -27,11 +27,11 @@ type Metrics struct {
 // MetricMinute is one minute of all replicas.
 type MetricMinute struct {
 	Start                         time.Time
-	Seen                          bool // a replica reported this minute
+	Seen                          bool // Seen means that a replica reported this minute.
 	Calls, Errors                 int64
 	Limited, Unfunded, Overloaded int64
-	InFlightMax                   int64         // the sum of each replica's maximum
-	First50, First95              time.Duration // zero if unknown
+	InFlightMax                   int64         // InFlightMax is the sum of each replica's maximum.
+	First50, First95              time.Duration // First50 and First95 are zero if unknown.
 	Own50, Own95                  time.Duration
 }
 
@@ -57,8 +57,8 @@ func (m Metrics) inFlight() int64 {
 // metricChart is one picture of the hour.
 type metricChart struct {
 	id, title, note string
-	names           []string // names of the series, from the front
-	over            bool     // the series overlap instead of being stacked
+	names           []string // Names are those of the series, from the front.
+	over            bool     // Over means that the series overlap instead of being stacked.
 	words           func(int64) string
 	values          func(MetricMinute) []int64
 }
@@ -131,7 +131,7 @@ func (k metricChart) place(col *chart.Column, m MetricMinute, i int, top int64) 
 	foot := chart.FullScale
 	for s := range col.Values {
 		if k.over {
-			s = len(col.Values) - 1 - s // the tallest is drawn first
+			s = len(col.Values) - 1 - s // The tallest series is drawn first.
 		}
 		col.Hint += ", " + k.names[s] + " " + k.words(col.Values[s])
 		height := chart.HeightOf(col.Values[s], top)

@@ -27,7 +27,7 @@ type ModelForm struct {
 	IsText                   bool
 }
 
-// The values of the visibility.
+// These are the values of the visibility.
 const (
 	VisibleToAll  = "all"
 	VisibleToSome = "some"
@@ -77,7 +77,7 @@ type PriceField struct {
 	Cost string
 }
 
-// The ways to make prices, and when they come into force.
+// These are the ways to make prices, and when they come into force.
 const (
 	PricesByMarkup = "markup"
 	PricesOwn      = "own"
@@ -128,7 +128,7 @@ type RetireForm struct {
 	UsedBy []string
 }
 
-// The values of when a model retires.
+// These values say when a model retires.
 const (
 	RetireNow = "now"
 	RetireOn  = "on"

@@ -27,7 +27,7 @@ func ModelFormPath(form, id string) string {
 // ManagedState is what a model is for customers.
 type ManagedState string
 
-// The states of a model. A model is hidden when it has no prices or no routes.
+// These are the states of a model. A model is hidden when it has no prices or no routes.
 const (
 	ManagedOffered ManagedState = "offered"
 	// ManagedUnserved models have routes, but no provider of them can be used now.

@@ -14,7 +14,7 @@ const outboxPath = "/console/outbox"
 const outboxIntro = "The mails that this server would send if a mail server were configured. Everyone who can open this page can read " +
 	"them. The page exists in demos only, and mails are deleted after 7 days."
 
-// The states of a mail.
+// These are the states of a mail.
 const (
 	MailQueued = "queued"
 	MailSent   = "sent"

@@ -53,7 +53,7 @@ func (r RestSeen) where(p TrafficProvider) string {
 // why says why a credential rests: the provider did something.
 func (r RestSeen) why() string { return "the provider " + faultText(r.Fault, r.Status) }
 
-// range of counts over the replicas.
+// spanOf returns the range of a count over the replicas.
 func (p TrafficProvider) spanOf(of func(ProviderSeen) int64) string {
 	if len(p.Seen) == 0 {
 		return "–"

@@ -35,7 +35,7 @@ type ProviderRow struct {
 // ProviderState says whether calls go to a provider.
 type ProviderState string
 
-// The states of a provider.
+// These are the states of a provider.
 const (
 	// ProviderDraft is disabled and has no route yet.
 	ProviderDraft    ProviderState = "draft"

@@ -14,7 +14,7 @@ import (
 // ChoicesPerPage is how many models a page has to choose from.
 const ChoicesPerPage = 100
 
-// What is shown of the models.
+// The page shows one of these selections of the models.
 const (
 	ShowAll      = ""
 	ShowSelected = "selected"

@@ -37,7 +37,7 @@ func (c PresetCard) about() string {
 	return text
 }
 
-// The places where a credential can be.
+// A credential can be in one of these places.
 const (
 	CredentialPasted    = "paste"
 	CredentialReference = "reference"

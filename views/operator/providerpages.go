@@ -132,7 +132,7 @@ type ProviderKeyForm struct {
 	Unsealed string
 }
 
-// The ways to give a credential.
+// These are the ways to give a credential.
 const (
 	KeyPasted    = "pasted"
 	KeyReference = "reference"

@@ -11,7 +11,7 @@ type ProviderAbout struct {
 	Draft bool
 }
 
-// The steps by which a provider is added.
+// A provider is added in these steps.
 const (
 	stepProvider = iota
 	stepTest

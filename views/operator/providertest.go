@@ -28,7 +28,7 @@ type ProviderTest struct {
 // TestState is how far a test is.
 type TestState string
 
-// The states of a test.
+// These are the states of a test.
 const (
 	TestNone      TestState = ""
 	TestRunning   TestState = "running"
@@ -45,7 +45,7 @@ type TestModel struct {
 	Error        string
 }
 
-// The states of a step.
+// These are the states of a step.
 const (
 	StepWaiting = "waiting"
 	StepRunning = "running"
@@ -157,7 +157,7 @@ func (t ProviderTest) summary() string {
 	return text
 }
 
-// group is the steps of one style, or those of the whole provider.
+// stepGroup is the steps of one style, or those of the whole provider.
 type stepGroup struct {
 	title, model string
 	steps        []TestStep

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	queueCountMax = 100_000 // the largest count that the database queries return
+	queueCountMax = 100_000 // Database queries return at most this count.
 	silentAfter   = 20 * time.Second
 )
 
-// The kinds of background work.
+// These are the kinds of background work.
 const (
 	QueueVideos   = "videos"
 	QueueWebhooks = "webhooks"
@@ -31,9 +31,9 @@ const (
 type Queues struct {
 	views.Shell
 	Kinds     []QueueKind
-	Providers []QueueProvider // providers with running videos
+	Providers []QueueProvider // Providers are those with running videos.
 	Replicas  []QueueReplica
-	Items     []QueueItem // the work that waits too long, oldest first
+	Items     []QueueItem // Items are the work that waits too long, the oldest first.
 	Failure   *views.LoadFailure
 }
 
@@ -41,28 +41,28 @@ type Queues struct {
 type QueueKind struct {
 	ID               string
 	Waiting, Working int64
-	Parts            []QueuePart // the waiting work, by part
+	Parts            []QueuePart // Parts divide the waiting work.
 	Oldest           *time.Time
-	Behind           time.Duration // the value that the rule measures
-	Trouble          string        // a further problem as a sentence; the queue is then at least late
-	Broken           bool          // stuck, whatever the time is
-	Done             []QueuePart   // work done in the last hour
-	Off              string        // why the server has no such work
-	Failing          int64         // waiting jobs whose last attempt failed
+	Behind           time.Duration // Behind is the value that the rule measures.
+	Trouble          string        // Trouble is a further problem as a sentence, which makes the queue at least late.
+	Broken           bool          // Broken means stuck, whatever the time is.
+	Done             []QueuePart   // Done is the work of the last hour, or what was given up in a day.
+	Off              string        // Off says why the server has no such work.
+	Failing          int64         // Failing counts waiting jobs whose last attempt failed.
 	HasJobs          bool          // HasJobs means that the queue has a page that lists its jobs.
 }
 
 // QueuePart is a number of things and what they are.
 type QueuePart struct {
 	Count int64
-	What  string // words after the number
+	What  string // What are the words after the number.
 }
 
 // QueueProvider are the videos at one provider that have not ended.
 type QueueProvider struct {
 	Name                     string
 	Queued, Running, Storing int64
-	Vain                     int64 // jobs without an answer of the provider
+	Vain                     int64 // Vain counts jobs without an answer of the provider.
 	Oldest                   time.Time
 	Behind                   time.Duration
 }
@@ -74,15 +74,15 @@ type QueueReplica struct {
 	Lost   bool
 	Heard  time.Time
 	Since  time.Time
-	Left   app.Amount // credit that the stopped replica still holds
+	Left   app.Amount // Left is the credit that the stopped replica still holds.
 	Leases int64
-	Marks  int64 // calls without a settlement
+	Marks  int64 // Marks counts calls without a settlement.
 }
 
 // QueueItem is one thing that waits too long.
 type QueueItem struct {
 	Kind, ID  string
-	AccountID string // empty when it belongs to no account
+	AccountID string // AccountID is empty when the work belongs to no account.
 	Since     time.Time
 	Why       string
 	NoJob     bool // The item is no row of a queue, such as content to delete.
@@ -93,7 +93,7 @@ type queueRule struct {
 	name, what  string
 	icon        ui.IconName
 	late, stuck time.Duration
-	measure     string // "late when … for", before the time
+	measure     string // Measure has the form "late when … for", before the time.
 }
 
 var queueRules = map[string]queueRule{

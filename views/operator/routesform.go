@@ -20,7 +20,7 @@ type RouteOrder struct {
 	Wrong map[string]string
 }
 
-// The values of the button that moves a route.
+// These are the values of the button that moves a route.
 const (
 	MoveUp   = "up"
 	MoveDown = "down"
@@ -72,7 +72,7 @@ type RouteForm struct {
 // Choice is one entry of a list.
 type Choice struct{ Value, Label string }
 
-// The places of a new route.
+// These are the places of a new route.
 const (
 	// PlaceLast is tried when no other route answers.
 	PlaceLast = "last"

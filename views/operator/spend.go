@@ -9,8 +9,8 @@ import (
 
 // ProviderSpend is a spend cap of a provider, or of one of its credentials.
 type ProviderSpend struct {
-	Credential string // reference of the credential; empty for the whole provider
-	Period     string // day or month
+	Credential string // Credential is the reference of a credential; empty for the whole provider.
+	Period     string // Period is day or month.
 	Cap, Spent app.Amount
 	ResetsAt   time.Time
 }

@@ -14,36 +14,36 @@ import (
 
 const (
 	unknownSpan  = "–"
-	troubleNamed = 3 // models named in a sentence
+	troubleNamed = 3 // A sentence names at most this many models.
 )
 
 // Traffic is where calls go at this moment: the models with their routes, and the providers.
 type Traffic struct {
 	views.Shell
-	Replica     string // the replica that the page is about; empty for all replicas
+	Replica     string // Replica is the replica that the page is about; empty for all replicas.
 	Replicas    []TrafficReplica
 	Models      []TrafficModel
 	Providers   []TrafficProvider
-	PauseEvents []PauseEvent // newest first
+	PauseEvents []PauseEvent // PauseEvents has the newest first.
 	Query       TrafficQuery
 	Callers     Callers
-	Failure     *views.LoadFailure // the other replicas and the pauses could not be read
+	Failure     *views.LoadFailure // Failure is set when the other replicas or the pauses could not be read.
 }
 
 // TrafficReplica is a replica that reports the health of providers.
 type TrafficReplica struct {
 	Name string
 	At   time.Time
-	Own  bool // the replica that rendered the page
+	Own  bool // Own means that this replica rendered the page.
 }
 
 // TrafficPause is an operator's word that something takes no new calls.
 type TrafficPause struct {
 	Reason, By string
 	At         time.Time
-	Status     int    // status that clients get
-	Code       string // error code that clients get
-	Told       string // error message that clients get
+	Status     int    // Clients get this status.
+	Code       string // Clients get this error code.
+	Told       string // Clients get this error message.
 	Wait       time.Duration
 }
 
@@ -51,9 +51,9 @@ type TrafficPause struct {
 type TrafficModel struct {
 	ID     string
 	Video  bool
-	Pause  *TrafficPause // pause by an operator
-	Closed string        // the catalog's own notice, when the catalog has paused the model
-	Stops  bool          // the catalog has paused it
+	Pause  *TrafficPause // Pause is that of an operator; nil without one.
+	Closed string        // Closed is the catalog's own notice, when the catalog has paused the model.
+	Stops  bool          // Stops means that the catalog has paused the model.
 	State  views.ModelState
 	Now    views.ModelNow
 	Routes []TrafficRoute
@@ -64,41 +64,41 @@ type TrafficModel struct {
 // RouteState is the state of a route for calls.
 type RouteState string
 
-// The states of a route.
+// These are the states of a route.
 const (
 	RouteOpen      RouteState = "open"
-	RouteUnseen    RouteState = "unseen"  // no replica has tried it recently
-	RouteTrial     RouteState = "trial"   // gets one call at a time, to test whether it works again
-	RouteCrowded   RouteState = "crowded" // the provider's own limits are used up
-	RouteCapped    RouteState = "capped"  // a spend cap is reached
-	RouteResting   RouteState = "resting" // every credential of the provider is in its cooldown
+	RouteUnseen    RouteState = "unseen"  // RouteUnseen means that no replica has tried the route recently.
+	RouteTrial     RouteState = "trial"   // RouteTrial gets one call at a time, to test whether it works again.
+	RouteCrowded   RouteState = "crowded" // RouteCrowded means that the provider's own limits are used up.
+	RouteCapped    RouteState = "capped"  // RouteCapped means that a spend cap is reached.
+	RouteResting   RouteState = "resting" // RouteResting means that every credential of the provider is in its cooldown.
 	RouteEjected   RouteState = "ejected"
-	RoutePaused    RouteState = "paused"    // paused with its provider
-	RouteUnusable  RouteState = "unusable"  // the provider is not configured
-	RouteUnwatched RouteState = "unwatched" // videos have no breaker
+	RoutePaused    RouteState = "paused"    // RoutePaused means that the provider is paused.
+	RouteUnusable  RouteState = "unusable"  // RouteUnusable means that the provider is not configured.
+	RouteUnwatched RouteState = "unwatched" // RouteUnwatched is for videos, which have no breaker.
 )
 
 // TrafficRoute is one way to serve a model.
 type TrafficRoute struct {
 	Provider, ProviderName string
 	Upstream, Style        string
-	Place                  int   // position in the order of attempts; zero: it would not be tried
-	Share                  int64 // percent, between routes of one place; zero without a random choice
+	Place                  int   // Place is the position in the order of attempts; zero means that the route would not be tried.
+	Share                  int64 // Share is a percentage between routes of one place; zero without a random choice.
 	Unusable               string
-	Seen                   []RouteSeen // state on each replica
+	Seen                   []RouteSeen // Seen has the state on each replica.
 }
 
 // RouteSeen is how one replica sees a route.
 type RouteSeen struct {
 	Replica         string
 	State           RouteState
-	Fault           string // class of the last failure
+	Fault           string // Fault is the class of the last failure.
 	Status          int
 	FaultAt         time.Time
-	Until           time.Time // end of the ejection
-	Slow            bool      // the route is ejected because another route is faster
+	Until           time.Time // Until is the end of the ejection.
+	Slow            bool      // Slow means that the route is ejected because another route is faster.
 	Ejections       int64
-	Calls, Failures int64 // counts of the last minute
+	Calls, Failures int64 // Calls and Failures count the last minute.
 	P50, P95        time.Duration
 	InFlight        int64
 }
@@ -108,10 +108,10 @@ type TrafficProvider struct {
 	ID, Name, Unusable string
 	Credentials        int
 	Pause              *TrafficPause
-	Stranded           []string // models that would have no other route during a pause
-	Concurrency, RPM   int64    // the provider's own limits on each replica; zero if unknown
+	Stranded           []string // Stranded are models that would have no other route during a pause.
+	Concurrency, RPM   int64    // Concurrency and RPM are the provider's own limits on each replica; zero if unknown.
 	Seen               []ProviderSeen
-	UnusableOn         []UnusableOn // replicas that cannot call it, while others can
+	UnusableOn         []UnusableOn // UnusableOn are replicas that cannot call the provider, while others can.
 	// AfterCancel is what it does after a cancelled request: stops, continues or unknown.
 	AfterCancel string
 	// Usage is the reader of its usage; empty for that of the style.
@@ -136,7 +136,7 @@ type ProviderSeen struct {
 type RestSeen struct {
 	Replica    string
 	Credential int
-	Model      string // empty for all models
+	Model      string // Model is empty for all models.
 	Fault      string
 	Status     int
 	Until      time.Time
@@ -154,11 +154,11 @@ type PauseEvent struct {
 type TrafficAsk struct {
 	views.Shell
 	Kind, ID    string
-	Pause       TrafficPause // the pause in force, or the one to be confirmed
-	Paused      bool         // the pause is in force
+	Pause       TrafficPause // Pause is the one in force, or the one to be confirmed.
+	Paused      bool         // Paused means that Pause is in force.
 	ReasonError string
-	Stranded    []string // models without another route, when a provider is paused
-	Others      []string // models that continue on other routes
+	Stranded    []string // Stranded are models without another route, when a provider is paused.
+	Others      []string // Others are models that continue on other routes.
 }
 
 func (a TrafficAsk) verb() string {
@@ -170,7 +170,7 @@ func (a TrafficAsk) verb() string {
 
 func (a TrafficAsk) action() string { return views.OperatorPath + "/" + strings.ToLower(a.verb()) }
 
-// path leads to the question before something is paused or let go on.
+// askPath leads to the question before something is paused or let go on.
 func askPath(kind, id string, paused bool) string {
 	to := views.OperatorPath + "/pause"
 	if paused {
@@ -305,7 +305,7 @@ func (s RouteSeen) reason() string {
 	return "It " + faultText(s.Fault, s.Status)
 }
 
-// sums of a route over the replicas.
+// calls adds up a route over the replicas.
 func (r TrafficRoute) calls() (calls, failures, inFlight int64) {
 	for _, s := range r.Seen {
 		calls, failures, inFlight = calls+s.Calls, failures+s.Failures, inFlight+s.InFlight
@@ -488,7 +488,7 @@ func (t Traffic) sums() (calls, failures, inFlight int64) {
 	for _, m := range t.Models {
 		for _, r := range m.Routes {
 			id := r.Provider + " " + r.Upstream
-			if seen[id] { // two models may share a provider
+			if seen[id] { // Two models may share a provider.
 				continue
 			}
 			seen[id] = true

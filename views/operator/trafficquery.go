@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	flippedMax = 100             // groups whose state an address names
+	flippedMax = 100             // An address names the state of at most this many groups.
 	slowAfter  = 5 * time.Second // A p95 of the first byte over this is a problem.
 )
 
@@ -105,13 +105,13 @@ type Callers struct {
 // Caller is the traffic of one account in the last hour.
 type Caller struct {
 	AccountID, Account string
-	Key                string // the key that the search names; empty for all
+	Key                string // Key is the key that the search names; empty for all.
 	Refused            int64
-	RefusedMost        string // the code of most refusals
+	RefusedMost        string // RefusedMost is the code of most refusals.
 	// Counted means that the calls of the account were added up, which only a search does.
 	Counted       bool
 	Calls, Failed int64
-	FirstByte     time.Duration // mean; zero when unknown
+	FirstByte     time.Duration // FirstByte is a mean; zero when unknown.
 }
 
 func (c Caller) path() string { return views.OperatorAccountsPath + "/" + url.PathEscape(c.AccountID) }

@@ -15,8 +15,8 @@ import (
 
 const (
 	codesPath     = views.TrialsPath + "/codes"
-	pastCodesMax  = 100 // ended codes that the page shows
-	trialBarWidth = 70  // percent of a column's width
+	pastCodesMax  = 100 // The page shows at most this many ended codes.
+	trialBarWidth = 70  // A bar covers this percentage of its column's width.
 )
 
 // These are the reasons why no user gets trial credit.
@@ -30,15 +30,15 @@ const (
 type Trials struct {
 	views.Shell
 	Rules   TrialRules
-	Closed  string     // why no user gets trial credit now; empty while trials are open
-	FreeAt  *time.Time // when the next trial can be given
-	Given   app.Amount // amount of the last 24 hours
-	Count   int64      // trials of the last 24 hours
-	Days    []TrialDay // oldest first
+	Closed  string     // Closed is the reason why no user gets trial credit now; empty while trials are open.
+	FreeAt  *time.Time // FreeAt is when the next trial can be given; nil while the limit is not reached.
+	Given   app.Amount // Given is the amount of the last 24 hours.
+	Count   int64      // Count is the number of trials of the last 24 hours.
+	Days    []TrialDay // Days has the oldest first.
 	Places  []TrialPlace
-	Codes   []PromoCode // newest first
-	More    bool        // there are older codes
-	Made    string      // a code that was just made
+	Codes   []PromoCode // Codes has the newest first.
+	More    bool        // More means that there are older codes.
+	Made    string      // Made is a code that was just made.
 	Failure *views.LoadFailure
 }
 
@@ -46,7 +46,7 @@ type Trials struct {
 type TrialRules struct {
 	Amount, DailyMax app.Amount
 	Days             int
-	Verified         bool // only users with a verified address get it
+	Verified         bool // Verified means that only users with a verified address get trial credit.
 	Mails            bool
 	NetworkMax       int
 	DomainMax        int
@@ -57,7 +57,7 @@ type TrialDay struct {
 	Day    time.Time
 	Count  int64
 	Amount app.Amount
-	Paid   int64 // accounts with a trial of that day that have bought credit since
+	Paid   int64 // Paid counts accounts with a trial of that day that have bought credit since.
 }
 
 // TrialPlace is a network or a domain that gets no more for now.
@@ -73,7 +73,7 @@ type PromoCode struct {
 	Code             string
 	Amount           app.Amount
 	Redeemed, Times  int64
-	Days             int // validity of the credit in days; 0 means that it does not expire
+	Days             int // Days is the validity of the credit; zero means that it does not expire.
 	Reason, By       string
 	EndedBy          string
 	CreatedAt, Until time.Time
@@ -172,7 +172,7 @@ func (t Trials) chart() chart.Chart {
 		width := (right - left) * trialBarWidth / 100
 		col.HitX, col.HitWidth, col.X, col.Width = chart.Position(left), chart.Position(right-left),
 			chart.Position(left+(right-left-width)/2), chart.Position(width)
-		col.Middle, col.Name = chart.Position(left+(right-left)/2), d.Day.Format("2 Jan")
+		col.Middle, col.Name = chart.Position(left+(right-left)/2), d.Day.Format(format.ShortDayForm)
 		col.Hint = format.Day(d.Day) + ": " + format.CountOf(d.Count, "trial", "trials") + ", " + format.Dollars(d.Amount) + ", " +
 			format.Count(d.Paid) +
 			" bought credit since"
@@ -257,7 +257,7 @@ func (c PromoCode) promises() string {
 	if c.Times > 1 {
 		most = "up to " + most
 	}
-	end := c.Until.UTC().Format("2 Jan 2006, 15:04") + " UTC"
+	end := c.Until.UTC().Format(format.DayForm+", 15:04") + " UTC"
 	return "Gives " + format.Dollars(c.Amount) + " to " + most + ", once each, until " + end + ". " + c.lasts() + "."
 }
 

@@ -15,8 +15,8 @@ import (
 
 // SentPart is what the pane's last request looked like, for a page that is drawn whole after it.
 type SentPart struct {
-	Request  string // the request as JSON
-	Response string // the answer as JSON
+	Request  string // Request is in JSON.
+	Response string // Response is in JSON.
 }
 
 // panes are all of the page's, from the first.
@@ -71,7 +71,7 @@ func (p Pane) formats() []ui.ChipOption {
 	object, schema := p.supports("response_format"), p.supports("structured_outputs")
 	switch p.Style {
 	case "messages":
-		object = false // the style has no word for it
+		object = false // The style has no name for this format.
 	case "chat", "responses":
 		schema = schema && object
 	}
@@ -131,7 +131,7 @@ func (f Form) toolChoices() []ui.Option {
 	return options
 }
 
-// tabs of the inspector.
+// inspectorTabs returns the tabs of the inspector.
 func (p Pane) inspectorTabs() ui.TabsProps {
 	return ui.TabsProps{ID: p.id("inspect"), Title: "What to inspect", Selected: "request", Tabs: []ui.Tab{
 		{Name: "request", Label: "Request"}, {Name: "response", Label: "Response"},

@@ -13,20 +13,20 @@ import (
 	"umg/views/ui"
 )
 
-// The actions that a pane's form can be sent for; without one, or with PlaySend, it is sent to be answered. Those that end in a
-// dash are followed by the number of a turn, from zero.
+// A pane's form is sent for one of these actions; without one, or with ActionSend, a model answers. A turn's number, from zero,
+// follows those that end in a dash.
 const (
 	ActionSend       = "send"
 	ActionClear      = "clear"
-	ActionEdit       = "edit-" // moves the turn back into the prompt and removes what follows
+	ActionEdit       = "edit-" // ActionEdit moves the turn back into the prompt and removes what follows.
 	ActionDelete     = "delete-"
 	ActionUp         = "up-"
 	ActionDown       = "down-"
-	ActionBranch     = "branch-"       // opens the conversation up to the turn in its own page
-	ActionRegenerate = "regenerate"    // asks for the last answer again
-	ActionAddUser    = "add-user"      // makes the prompt a turn that is not sent yet
-	ActionAddAnswer  = "add-assistant" // makes the prompt a turn of the assistant
-	ActionAddResult  = "add-result"    // adds a turn for each call without a result
+	ActionBranch     = "branch-"       // ActionBranch opens the conversation up to the turn in its own page.
+	ActionRegenerate = "regenerate"    // ActionRegenerate asks for the last answer again.
+	ActionAddUser    = "add-user"      // ActionAddUser makes the prompt a turn that is not sent yet.
+	ActionAddAnswer  = "add-assistant" // ActionAddAnswer makes the prompt a turn of the assistant.
+	ActionAddResult  = "add-result"    // ActionAddResult adds a turn for each call without a result.
 )
 
 // PanesMax is how many models can be asked side by side.
@@ -36,19 +36,19 @@ const PanesMax = 4
 type Playground struct {
 	views.Shell
 	Pane
-	Others []Pane // panes beside the first, at most PlayPanesMax with it
+	Others []Pane // Others are the panes after the first, at most PanesMax with it.
 	// Models are those that can be called, and paused ones.
 	Models    []views.Model
-	ImageMax  int64  // maximum bytes of an image
+	ImageMax  int64  // ImageMax is the maximum size of an image, in bytes.
 	Owner     string // Owner is the user and the account whose runs the browser keeps apart from others.
-	KeepsRuns bool   // the account keeps runs, and the reader may read them
-	Unkept    bool   // the run could not be stored, although the account keeps runs
+	KeepsRuns bool   // KeepsRuns means that the account keeps runs, and that the reader may read them.
+	Unkept    bool   // Unkept means that the run could not be stored, although the account keeps runs.
 }
 
 // Pane is one model with its settings and its conversation: one form. The form's field "pane" gives its number back, so
 // that a pane which is drawn again keeps its ids.
 type Pane struct {
-	Number int // 0 to 3, unique in the page
+	Number int // Number is 0 to 3, and unique in the page.
 	Model  views.Model
 	// Warned is the requested model when it is paused or failing.
 	Warned  *views.Model
@@ -56,7 +56,7 @@ type Pane struct {
 	Params  []Param
 	Form    Form
 	Trouble *views.PlayTrouble
-	Sent    *SentPart // set when the inspector is open
+	Sent    *SentPart // Sent is set when the inspector is open.
 }
 
 // Form is the conversation and the settings of a pane.
@@ -64,28 +64,28 @@ type Form struct {
 	System     string
 	Prompt     string
 	ImageURL   string
-	Image      string // a data: URL
+	Image      string // Image is a data: URL.
 	Stream     bool
 	Turns      []Turn
-	Tools      string // a JSON array of {"name", "description", "parameters"}
-	ToolChoice string // auto, none, required or the name of a tool
-	Format     string // text, json_object or json_schema
+	Tools      string // Tools is a JSON array of {"name", "description", "parameters"}.
+	ToolChoice string // ToolChoice is auto, none, required or the name of a tool.
+	Format     string // Format is text, json_object or json_schema.
 	SchemaName string
-	Schema     string // a JSON Schema
+	Schema     string // Schema is a JSON Schema.
 	Vars       []Variable
 	// OwnSettings lets the pane differ from the others in its system prompt, parameters, format and tools.
 	OwnSettings bool
 
 	// PromptID is of the saved prompt that was opened, and PromptVersion of the version begun from: saving makes the next one.
 	PromptID, PromptVersion string
-	Opened                  *OpenPrompt // the saved prompt with its name, when the whole page is rendered
+	Opened                  *OpenPrompt // Opened is the saved prompt with its name, when the whole page is rendered.
 }
 
 // OpenPrompt is the saved prompt that a pane was opened with.
 type OpenPrompt struct {
 	Prompt  Prompt
-	Version int  // the version from which the pane was opened
-	Changed bool // the pane differs from that version
+	Version int  // Version is the one from which the pane was opened.
+	Changed bool // Changed means that the pane differs from Version.
 }
 
 // next is the label of the button that saves the pane as the next version.
@@ -106,12 +106,12 @@ type Variable struct{ Name, Value string }
 type Turn struct {
 	Answer  bool
 	Text    string
-	HTML    markdown.HTML // the rendered text of a complete answer; otherwise Text is shown
-	Thought string        // the model's reasoning; only in the newest turn
-	Image   string        // an https: or data: URL
-	Note    string        // a line about tokens, cost and time
-	Calls   []ToolCall    // calls that the answer asks for
-	CallID  string        // id of the call whose result the text is
+	HTML    markdown.HTML // HTML is the rendered text of a complete answer; otherwise Text is shown.
+	Thought string        // Thought is the model's reasoning, which only the newest turn has.
+	Image   string        // Image is an https: or data: URL.
+	Note    string        // Note is a line about tokens, cost and time.
+	Calls   []ToolCall    // Calls are those that the answer asks for.
+	CallID  string        // CallID is the id of the call whose result Text is.
 	Result  *Result
 }
 
@@ -119,7 +119,7 @@ type Turn struct {
 type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // JSON text as the model wrote it
+	Arguments string `json:"arguments"` // Arguments are JSON text as the model wrote it.
 }
 
 // Result is the time, the tokens and the cost of an answer.
@@ -145,19 +145,19 @@ type Result struct {
 // ParamKind is the form field that a parameter gets.
 type ParamKind string
 
-// The kinds of parameters.
+// These are the kinds of parameters.
 const (
 	ParamNumber  ParamKind = "number"
 	ParamInteger ParamKind = "integer"
 	ParamEnum    ParamKind = "enum"
 	ParamBoolean ParamKind = "boolean"
-	ParamList    ParamKind = "list" // texts, one per line
+	ParamList    ParamKind = "list" // ParamList has one text per line.
 )
 
 // Param is one setting of a request, drawn from the model's contract.
 type Param struct {
-	Path     string // path in the request, such as reasoning.effort
-	Key      string // common name of a setting that the styles name differently
+	Path     string // Path is the path in the request, such as reasoning.effort.
+	Key      string // Key is the common name of a setting that the styles name differently.
 	Kind     ParamKind
 	Text     string
 	Default  string
@@ -166,7 +166,7 @@ type Param struct {
 	Options  []string
 	Value    string
 	Error    string
-	First    bool // shown without opening further settings
+	First    bool // First settings are shown without opening further ones.
 }
 
 // FormName is the name of the parameter's field in the form.
@@ -312,7 +312,7 @@ func statsText(r Result) string {
 	if err != nil {
 		return "[]"
 	}
-	return string(text)
+	return format.Unescaped(string(text))
 }
 
 func (r Result) finish() string {
@@ -351,7 +351,7 @@ func (r Result) Note() string {
 // Code is the request that the playground would send, as programs in each of the model's styles.
 type Code struct {
 	views.Shell
-	Pane     int // number of the pane that asks, so that ids are unique in its page
+	Pane     int // Pane is the number of the pane that asks, and makes ids unique in its page.
 	Model    views.Model
 	Style    views.Style
 	Language string

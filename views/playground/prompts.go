@@ -22,10 +22,10 @@ const (
 // Prompt is a saved prompt as the list shows it.
 type Prompt struct {
 	ID, Name  string
-	Latest    int // number of its newest version
+	Latest    int // Latest is the number of the newest version.
 	Model     string
 	Variables []string
-	Author    string // author of the newest version
+	Author    string // Author wrote the newest version.
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -62,7 +62,7 @@ func (p Prompt) play(number int) string {
 // PromptQuery says which prompts are listed. It is the address of the page.
 type PromptQuery struct {
 	Text string
-	Page int // from 1
+	Page int // Page counts from 1.
 }
 
 const promptPagesMax = 100
@@ -99,8 +99,8 @@ type Prompts struct {
 	views.Shell
 	Query PromptQuery
 	List  []Prompt
-	Total int  // prompts that match
-	Some  bool // the account has at least one prompt
+	Total int  // Total counts the prompts that match.
+	Some  bool // Some means that the account has at least one prompt.
 }
 
 func (p Prompts) found() string {
@@ -120,7 +120,7 @@ type PromptVersion struct {
 	Number    int
 	Model     string
 	Author    string
-	Restored  int // number of the version that this version restores; zero for none
+	Restored  int // Restored is the number of the version that this version restores; zero for none.
 	CreatedAt time.Time
 }
 
@@ -141,7 +141,7 @@ type PromptDetail struct {
 	views.Shell
 	Prompt   Prompt
 	Version  PromptVersion
-	Versions []PromptVersion // all versions, newest first
+	Versions []PromptVersion // Versions are all versions, the newest first.
 	Content  PromptContent
 	Shares   []PromptShare
 }
@@ -153,19 +153,19 @@ type PromptContent struct {
 	Settings  []views.Fact
 	System    string
 	Turns     []PromptTurn
-	Message   PromptTurn // the message that is not sent yet
-	Variables []Variable // with their default values
+	Message   PromptTurn // Message is not sent yet.
+	Variables []Variable // Variables have their default values.
 	Tools     string
 	Schema    string
 }
 
 // PromptTurn is one turn of the conversation.
 type PromptTurn struct {
-	Role   string // user, assistant or tool
+	Role   string // Role is user, assistant or tool.
 	Text   string
-	HTML   markdown.HTML // the rendered text of an answer
+	HTML   markdown.HTML // HTML is the rendered text of an answer.
 	Image  string
-	Words  string // words that name the image
+	Words  string // Words name the image.
 	Calls  []ToolCall
 	CallID string
 }
@@ -228,11 +228,11 @@ type PromptChange struct {
 
 // PromptLine is one line of a comparison.
 type PromptLine struct {
-	Kind string // "", PromptRemoved or PromptAdded
+	Kind string // Kind is "", PromptRemoved or PromptAdded.
 	Text string
 }
 
-// The kinds of lines that differ.
+// These are the kinds of lines that differ.
 const (
 	PromptRemoved = "removed"
 	PromptAdded   = "added"
@@ -280,7 +280,7 @@ func (d PromptDiff) options() []ui.Option {
 	return options
 }
 
-const diffContext = 3 // unchanged lines that are shown around a difference
+const diffContext = 3 // At most this many unchanged lines are shown around a difference.
 
 // shown are the lines near a difference; a run of others is one line that says how many they are.
 func (c PromptChange) shown() []PromptLine {
@@ -327,7 +327,7 @@ func (l PromptLine) sign() string {
 type PromptSave struct {
 	views.Shell
 	Title     string
-	Document  string // the prompt as a file, which the form sends back
+	Document  string // Document is the prompt as a file, which the form sends back.
 	Name      string
 	NameError string
 	FormError string
@@ -338,7 +338,7 @@ type PromptConflict struct {
 	views.Shell
 	Prompt   Prompt
 	Base     int
-	Document string // the prompt as a file, which the forms send back
+	Document string // Document is the prompt as a file, which the forms send back.
 }
 
 // PromptAsk asks before something is done to a prompt.
@@ -353,10 +353,10 @@ type PromptAsk struct {
 type PromptImport struct {
 	views.Shell
 	Error string
-	Field string // the file's field with the error
+	Field string // Field is the file's field with the error.
 }
 
-// The ends that a link can be given.
+// A link ends in one of these ways.
 const (
 	ShareDay   = "1"
 	ShareWeek  = "7"
@@ -374,8 +374,8 @@ type PromptShareForm struct {
 	views.Shell
 	Prompt     Prompt
 	Number     int
-	End        string // an end choice of those above
-	Until      string // a day, for ShareDate
+	End        string // End is ShareDay, ShareWeek, ShareMonth or ShareDate.
+	Until      string // Until is a day, for ShareDate.
 	UntilError string
 	FormError  string
 }
@@ -398,7 +398,7 @@ type SharedPrompt struct {
 	Name      string
 	Content   PromptContent
 	ExpiresAt time.Time
-	Path      string // path of the page
+	Path      string // Path is that of the page.
 }
 
 // copyPath leads to the copy in the reader's own account, through the sign-in page for a visitor.

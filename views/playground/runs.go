@@ -14,8 +14,8 @@ const RunsPath = views.PlaygroundPath + "/runs"
 // Run is a message that was sent to one or more models, with their answers.
 type Run struct {
 	ID     string
-	Title  string // the beginning of the message
-	Person string // the e-mail address of who sent it; empty for a user who is gone
+	Title  string // Title is the beginning of the message.
+	Person string // Person is the e-mail address of the sender; empty for a user who is gone.
 	At     time.Time
 	Models []string
 }
@@ -48,7 +48,7 @@ type RunDetail struct {
 	views.Shell
 	Run     Run
 	Answers []RunAnswer
-	URL     string // scheme and host of the server
+	URL     string // URL is the scheme and host of the server.
 }
 
 // link is the address that members of the account can open.

@@ -9,33 +9,33 @@ import (
 )
 
 const (
-	colouredBytesMax = 24 << 10 // bytes of a highlighted text; a longer text has no colors, so that its page stays small
+	colouredBytesMax = 24 << 10 // A text of more bytes has no colors, so that its page stays small.
 )
 
 // ContentState is whether the content of a call can be shown, and else why not.
 type ContentState string
 
-// The states.
+// These are the states of a call's content.
 const (
 	ContentKept    ContentState = "kept"
-	ContentDeleted ContentState = "deleted" // the content of this call was deleted by hand
-	ContentCleared ContentState = "cleared" // all content of that time was deleted by hand
-	ContentOver    ContentState = "over"    // the retention time is over
-	ContentOff     ContentState = "off"     // the account stores no content
-	ContentSilent  ContentState = "silent"  // the key did not ask for it
-	ContentPlayed  ContentState = "played"  // a playground call, which only "all calls" includes
-	ContentBefore  ContentState = "before"  // the account switched storing on later
+	ContentDeleted ContentState = "deleted" // ContentDeleted means that a user deleted the content of this call.
+	ContentCleared ContentState = "cleared" // ContentCleared means that a user deleted all content of that time.
+	ContentOver    ContentState = "over"    // ContentOver means that the retention time is over.
+	ContentOff     ContentState = "off"     // ContentOff means that the account stores no content.
+	ContentSilent  ContentState = "silent"  // ContentSilent means that the key did not ask for storage.
+	ContentPlayed  ContentState = "played"  // ContentPlayed is a playground call, which only "all calls" includes.
+	ContentBefore  ContentState = "before"  // ContentBefore means that the account switched storing on later.
 	ContentVideo   ContentState = "video"
-	ContentSoon    ContentState = "soon" // the content is not written yet
+	ContentSoon    ContentState = "soon" // ContentSoon means that the content is not written yet.
 	ContentNone    ContentState = "none"
-	ContentHidden  ContentState = "hidden" // the reader's role may not see it
+	ContentHidden  ContentState = "hidden" // ContentHidden means that the reader's role may not see the content.
 )
 
 // ContentText is one side of a call.
 type ContentText struct {
 	Text  string
 	JSON  bool
-	Bytes int64 // size as it was sent
+	Bytes int64 // Bytes is the size as it was sent.
 	Cut   bool
 }
 
@@ -51,7 +51,7 @@ type CallContent struct {
 	State     ContentState
 	Request   ContentText
 	Answer    ContentText
-	Streamed  bool // the answer was assembled from the events of a stream
+	Streamed  bool // Streamed means that the answer was assembled from the events of a stream.
 	Redacted  int
 	Days      int
 	ExpiresAt time.Time

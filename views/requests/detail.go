@@ -20,22 +20,22 @@ type Detail struct {
 	views.Shell
 	Request   LoggedRequest
 	Rule      views.SettlementRule
-	RateCard  string // id of the rate card that was in force; empty without one
-	Known     bool   // the rate card is known
+	RateCard  string // RateCard is the id of the rate card that was in force; empty without one.
+	Known     bool   // Known means that the rate card is known.
 	Lines     []PriceLine
-	Computed  app.Amount // price of the lines, rounded up once
+	Computed  app.Amount // Computed is the price of the lines, rounded up once.
 	Reserved  app.Amount
-	Overrun   app.Amount // cost beyond the hold, which the platform absorbed
+	Overrun   app.Amount // Overrun is the cost beyond the hold, which the platform absorbed.
 	Attempts  int
-	Trail     Trail // empty for records from before attempts were stored
-	Reasoning int64 // tokens of the output
-	Entry     int64 // id of the ledger entry; zero without one
+	Trail     Trail // Trail is empty for records from before attempts were stored.
+	Reasoning int64 // Reasoning counts the output tokens of reasoning.
+	Entry     int64 // Entry is the id of the ledger entry; zero without one.
 	Charge    string
-	Query     Query  // query of the list that the reader came from
-	Newer     string // ids of the neighbors in that list, empty without one
+	Query     Query  // Query is that of the list that the reader came from.
+	Newer     string // Newer and Older are the ids of the neighbors in that list; empty without one.
 	Older     string
 	Content   CallContent
-	ErrorDocs string // address of the documentation of the error code
+	ErrorDocs string // ErrorDocs is the address of the documentation of the error code.
 	// Message is the error message that the client was sent. It is empty when it is not known.
 	Message string
 }
@@ -119,7 +119,7 @@ func exactWords(n *big.Int) string {
 	for len(fraction) < 2 {
 		fraction += "0"
 	}
-	return "$" + app.GroupThousands(digits[:point]) + "." + fraction
+	return "$" + format.Number(digits[:point]+"."+fraction)
 }
 
 func (l PriceLine) amount() string { return exactWords(l.exact()) }
@@ -193,7 +193,7 @@ func (d Detail) phases() []phase {
 type moment struct {
 	icon  ui.IconName
 	title string
-	after time.Duration // since the beginning of the call
+	after time.Duration // After counts from the beginning of the call.
 	text  string
 }
 

@@ -33,8 +33,8 @@ var priceAnswers = []said{
 }
 
 const (
-	longInput  = 20_000 // input tokens that take a noticeable time
-	longOutput = 1_000  // output tokens that take a noticeable time
+	longInput  = 20_000 // This many input tokens take a noticeable time.
+	longOutput = 1_000  // This many output tokens take a noticeable time.
 )
 
 var timeAnswers = []said{

@@ -19,10 +19,10 @@ type Log struct {
 	Query    Query
 	Choices  UsageChoices
 	Requests []LoggedRequest
-	Next     string       // start of the next page; empty on the last one
-	Tail     string       // start of the live tail; empty when no new request can match
-	Picture  *CallPicture // nil when the counts could not be read
-	Problem  string       // why the filter cannot be used
+	Next     string       // Next is the start of the next page; empty on the last one.
+	Tail     string       // Tail is the start of the live tail; empty when no new request can match.
+	Picture  *CallPicture // Picture is nil when the counts could not be read.
+	Problem  string       // Problem says why the filter cannot be used.
 	Failure  *views.LoadFailure
 	Views    SavedViews
 }
@@ -92,7 +92,7 @@ func (r LoggedRequest) usedModel() string {
 // tableClass says how many columns there are, which long lists need to know.
 func (l Log) tableClass() string {
 	if l.Query.dense() {
-		words := 4 // columns that are not numbers
+		words := 4 // This counts the columns that are not numbers.
 		for _, column := range []string{"key", "result"} {
 			if !l.Query.shows(column) {
 				words--
@@ -112,5 +112,5 @@ func (l Log) chunks() [][]LoggedRequest {
 }
 
 func (r LoggedRequest) denseTime(q Query) string {
-	return r.At.In(location(q.Zone)).Format("2 Jan, 15:04:05")
+	return r.At.In(location(q.Zone)).Format(format.ShortDayForm + ", 15:04:05")
 }

@@ -60,7 +60,7 @@ func TestOnlyAnAnswerNamesWhoAnswered(t *testing.T) {
 	}
 }
 
-// Every moment of a call belongs to a step that names it.
+// TestTheTimelineAccountsForAllTime checks that every moment of a call belongs to a step that names it.
 func TestTheTimelineAccountsForAllTime(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond

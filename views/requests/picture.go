@@ -12,7 +12,7 @@ type CallPicture struct {
 	From, To time.Time
 	Step     time.Duration
 	Bars     []CallBar
-	Since    time.Time // start of the counted span; From when all is counted
+	Since    time.Time // Since is the start of the counted span; it is From when all is counted.
 }
 
 // CallBar is the calls of one step.
@@ -22,7 +22,7 @@ type CallBar struct {
 }
 
 const (
-	pictureUsual    = 24 * time.Hour // span of a list without bounds
+	pictureUsual    = 24 * time.Hour // A list without bounds has this span.
 	pictureBarsMax  = 60
 	pictureSpansMax = 366 * 24 * time.Hour
 )
@@ -65,7 +65,7 @@ type callColumn struct {
 	href, hint, name string
 	hitX, hitWidth   string
 	x, width, middle string
-	y, height        string // geometry of the successful calls
+	y, height        string // These measures are those of the successful calls.
 	badY, badHeight  string
 	tick             string
 	unknown          bool
@@ -137,16 +137,16 @@ func ticks(columns []callColumn) {
 
 func barName(t time.Time, step time.Duration) string {
 	if step >= hoursOfDay*time.Hour || step > time.Hour && t.Hour() == 0 {
-		return t.Format("2 Jan")
+		return t.Format(format.ShortDayForm)
 	}
 	return t.Format("15:04")
 }
 
 func barFull(t time.Time, step time.Duration) string {
 	if step >= hoursOfDay*time.Hour {
-		return t.Format("Mon 2 Jan 2006")
+		return t.Format("Mon " + format.DayForm)
 	}
-	return t.Format("Mon 2 Jan, 15:04") + "–" + t.Add(step).Format("15:04")
+	return t.Format("Mon "+format.ShortDayForm+", 15:04") + "–" + t.Add(step).Format("15:04")
 }
 
 // sums are all calls and errors of the picture.
@@ -161,7 +161,7 @@ func (p CallPicture) sums() (requests, errors int64) {
 // said describes the picture in a sentence, for screen readers.
 func (p CallPicture) said(q Query) string {
 	requests, errors := p.sums()
-	const form = "2 Jan, 15:04"
+	const form = format.ShortDayForm + ", 15:04"
 	zone := location(q.Zone)
 	from := p.From
 	if p.Since.After(from) {

@@ -22,19 +22,19 @@ type LogColumns struct {
 
 // Query says which calls are listed, and how. It is the address of the page.
 type Query struct {
-	Range    string    // a span that ends now; From and To are then empty
-	From, To time.Time // zero for no bound; To is exclusive
-	Zone     string    // time zone in which moments are parsed and shown
+	Range    string    // Range is a span that ends now; From and To are then empty.
+	From, To time.Time // Zero From or To is no bound; To is exclusive.
+	Zone     string    // Zone is the time zone in which moments are parsed and shown.
 	Model, KeyID, Style, Reason, Outcome,
 	EndUser, Transaction, Search string
-	Provider, Used, Error, Finish string // Used is the provider's name of the model
-	Tag                           string // tag of keys
-	Streamed                      string // yes, no or empty for both
-	Source                        string // api, playground or empty for both
-	CostFrom, CostTo              string // dollars, both included
-	Slower                        string // minimum seconds
+	Provider, Used, Error, Finish string // Used is the provider's name of the model.
+	Tag                           string // Tag is a tag of keys.
+	Streamed                      string // Streamed is yes, no or empty for both.
+	Source                        string // Source is api, playground or empty for both.
+	CostFrom, CostTo              string // These are dollars, both included.
+	Slower                        string // Slower is the minimum in seconds.
 	Rows                          int
-	After                         string // the page begins after this request
+	After                         string // The page begins after the request After.
 
 	LogColumns
 }
@@ -51,13 +51,13 @@ const (
 	rowsDense = 1000
 )
 
-// The answers to yes-or-no filters.
+// These are the answers to yes-or-no filters, and the values of other filters.
 const (
 	FilterYes        = "yes"
 	FilterNo         = "no"
 	SourceAPI        = "api"
 	SourcePlayground = "playground"
-	OutcomeErrors    = "not_succeeded" // every outcome but success and a disconnected client
+	OutcomeErrors    = "not_succeeded" // OutcomeErrors is every outcome but success and a disconnected client.
 	// OutcomeRefused stands for requests that were refused before any provider was called.
 	OutcomeRefused = "refused"
 )
@@ -105,7 +105,7 @@ type field struct {
 	name, label string
 	of          func(*Query) *string
 	read        func(string) string
-	options     []ui.Option // options whose labels explain the values
+	options     []ui.Option // The labels of options explain the values.
 }
 
 func choiceOf(options []ui.Option) func(string) string {
@@ -385,7 +385,7 @@ func (q Query) chips(keys []ui.Option) []chip {
 		}
 		list = append(list, chip{text, without.Path()})
 	}
-	const form = "2 Jan 2006, 15:04"
+	const form = format.DayForm + ", 15:04"
 	if !q.From.IsZero() {
 		without := q
 		without.From, without.After = time.Time{}, ""

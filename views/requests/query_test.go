@@ -12,7 +12,7 @@ import (
 	"umg/views"
 )
 
-// words that people and programs put into addresses.
+// strangeWords are words that people and programs put into addresses.
 var strangeWords = []string{"", "a", " aurora-large ", "=cmd()", "ü%20&x=1", "é\n", "0.1", "00.10", "-1", "5s", "1000.5", "1e3", "$3", "yes", "api", "24h", "\x00",
 	"2026-11-20T14:00Z", "2026-11-20", "2026-11-20T14:15", "Europe/Berlin", "UTC", "200", "10000", "custom", "month", "p95", "video", "tag", "cost", strings.Repeat("x", 300)}
 
@@ -26,8 +26,7 @@ func strangeValues(r *rand.Rand, names []string) url.Values {
 	return values
 }
 
-// TestAnyFilterInTheAddressReadsBackAsItself: whatever an address says, the address of what was understood of it is
-// understood the same.
+// TestAnyFilterInTheAddressReadsBackAsItself checks that the address of a query that was read reads back as the same query.
 func TestAnyFilterInTheAddressReadsBackAsItself(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

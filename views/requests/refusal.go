@@ -27,7 +27,7 @@ type Refusal struct {
 type RefusalDetail struct {
 	views.Shell
 	Request LoggedRequest
-	Model   string // public id, empty when the request named no model of the catalog
+	Model   string // Model is the public id; empty when the request named no model of the catalog.
 	// Means and Do are the documentation of the error code. They are empty for a code that it does not have.
 	Means, Do string
 	// Docs is the address of that documentation.

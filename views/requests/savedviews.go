@@ -8,7 +8,7 @@ import (
 	"umg/views"
 )
 
-// The pages that filters are saved of, as they are kept.
+// Filters of the pages savedUsage and savedRequests are saved under these names.
 const (
 	savedUsage    = "usage"
 	savedRequests = "requests"
@@ -19,9 +19,9 @@ const (
 
 // SavedViews are filters of a page that the reader has named, and those that the page has now.
 type SavedViews struct {
-	Page  string // empty where views cannot be saved
+	Page  string // Page is empty where views cannot be saved.
 	List  []SavedView
-	Query string // current query of the page, to be saved
+	Query string // Query is the current query of the page, to be saved.
 	Most  int
 }
 

@@ -24,11 +24,11 @@ type Trail struct {
 // TrailAttempt is one request to a provider.
 type TrailAttempt struct {
 	Provider string
-	Status   int           // zero without an answer
-	Cause    string        // empty for the attempt that answered
-	Start    time.Duration // since the beginning of the call
-	First    time.Duration // time until the first content; zero without any
-	Took     time.Duration // time until it failed; zero for the attempt that answered
+	Status   int           // Status is zero without an answer.
+	Cause    string        // Cause is empty for the attempt that answered.
+	Start    time.Duration // Start counts from the beginning of the call.
+	First    time.Duration // First is the time until the first content; zero without any.
+	Took     time.Duration // Took is the time until the attempt failed; zero for the attempt that answered.
 }
 
 // known reports whether the record has a trail; those of before have none.
@@ -36,19 +36,19 @@ func (t Trail) known() bool { return t.Funded > 0 || len(t.Attempts) > 0 }
 
 // trailBar is a piece of the picture of a step.
 type trailBar struct {
-	kind    string // "own", "wait", "stream" or "bad"
+	kind    string // Kind is "own", "wait", "stream" or "bad".
 	at, len int
 }
 
 // trailStep is one line of the timeline.
 type trailStep struct {
 	title  string
-	status string // status of the provider's answer
+	status string // Status is that of the provider's answer.
 	text   string
 	tone   ui.Tone
-	begun  time.Duration // since the beginning of the call
-	took   time.Duration // zero for a moment
-	before bool          // the event was before the beginning of the call
+	begun  time.Duration // Begun counts from the beginning of the call.
+	took   time.Duration // Took is zero for a moment.
+	before bool          // Before means that the event was before the beginning of the call.
 	bars   []trailBar
 }
 
@@ -141,7 +141,7 @@ func (d Detail) attemptStep(s trailScale, i int, tries []TrailAttempt) (step tra
 	return step, end
 }
 
-// The names of time in which no step of the record and no attempt was running.
+// These name the time in which no step of the record and no attempt was running.
 const (
 	gapPrepare = "Request prepared for the provider"
 	gapBackOff = "Back-off before the next attempt"

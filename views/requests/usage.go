@@ -26,23 +26,23 @@ type Usage struct {
 	Choices UsageChoices
 	Lines   []UsageLine
 	Total   UsageLine
-	Before  *UsagePeriod // nil when the previous period was not read
-	Books   *views.Proof // nil when the sums could not be compared
-	Problem string       // why there is no report
+	Before  *UsagePeriod // Before is nil when the previous period was not read.
+	Books   *views.Proof // Books is nil when the sums could not be compared.
+	Problem string       // Problem says why there is no report.
 	Failure *views.LoadFailure
-	Took    *UsageTook   // set for reports of latencies
-	Budget  *UsageBudget // budget of the key in the filter
-	Limit   *UsageBudget // spend limit of the account, nil without one
+	Took    *UsageTook   // Took is set for reports of latencies.
+	Budget  *UsageBudget // Budget is that of the key in the filter.
+	Limit   *UsageBudget // Limit is the spend limit of the account; nil without one.
 	Views   SavedViews
-	Notes   []string // results of rules about the last days
+	Notes   []string // Notes are the results of rules about the last days.
 }
 
 // UsageTook is how long calls took: of each step, of each group and of all.
 type UsageTook struct {
-	Steps  map[int64]UsageTimes // keyed by the Unix second at which a step begins
+	Steps  map[int64]UsageTimes // Steps are keyed by the Unix second at which a step begins.
 	Groups map[string]UsageTimes
 	All    UsageTimes
-	Sample string // description of the sample
+	Sample string // Sample describes the sample.
 }
 
 // UsageTimes are percentiles of a duration and of the time to the first byte.
@@ -54,7 +54,7 @@ type UsageTimes struct {
 // UsageBudget is the budget of a key.
 type UsageBudget struct {
 	Limit, Spent app.Amount
-	Period       string // day, week, month or total
+	Period       string // Period is day, week, month or total.
 }
 
 func (b UsageBudget) words() string {
@@ -75,23 +75,23 @@ type UsagePeriod struct {
 // UsageChoices are what the reports may be filtered by.
 type UsageChoices struct {
 	Models, Keys, Reasons []ui.Option
-	Tags                  []ui.Option // tags of keys
+	Tags                  []ui.Option // Tags are those of keys.
 }
 
 // UsageLine is what one group used in one step of time.
 type UsageLine struct {
 	Start            time.Time
-	ID, Name         string // name of the group; ID is its filter value
+	ID, Name         string // Name is that of the group, and ID its value in filters.
 	Requests, Errors int64
 	// Limited counts answers of providers with status 429.
 	Limited int64
 	// Refused counts requests that were refused before any provider was called, and Own429 those of them with status 429. Requests has
 	// neither.
 	Refused, Own429 int64
-	Input, Cached   int64 // Input includes cached tokens
+	Input, Cached   int64 // Input includes cached tokens.
 	Output, Images  int64
-	Milliseconds    int64        // milliseconds of video
-	Counts          meter.Counts // counts of all meters, for files
+	Milliseconds    int64        // Milliseconds is the length of videos.
+	Counts          meter.Counts // Counts has the counts of all meters, for files.
 	Cost, Overrun   app.Amount
 }
 
@@ -121,7 +121,7 @@ type usageMetric struct {
 	of          func(UsageLine) int64
 	words       func(int64) string
 	short       func(int64) string
-	took        func(UsageTimes) time.Duration // value of a latency, which cannot be added up
+	took        func(UsageTimes) time.Duration // Took is the value of a latency, which cannot be added up.
 }
 
 // chartWords are the words of the metric for a chart.
@@ -140,7 +140,7 @@ func secondWords(ms int64) string {
 	return text + " s"
 }
 
-// The metrics of reports.
+// These are the metrics of reports.
 const (
 	MetricSpend    = "spend"
 	MetricRequests = "requests"
@@ -187,7 +187,7 @@ func metricOptions() []ui.Option {
 	return options
 }
 
-// The ways to divide usage.
+// Usage is divided in one of these ways.
 const (
 	UsageByModel    = "model"
 	UsageByKey      = "key"
@@ -224,11 +224,11 @@ var modalityOptions = []ui.Option{{Value: "text", Label: "Text"}, {Value: "video
 // usageGroup is one group of the whole range: its colour, and its sum.
 type usageGroup struct {
 	UsageLine
-	series int // its color; the last series is all others
+	series int // Series is the color of the group; the last series is all others.
 }
 
 const (
-	usageGroupsMax = 50 // rows; further groups are one row
+	usageGroupsMax = 50 // A report has at most this many rows; further groups share one row.
 )
 
 // groups are the groups in the order of the metric, the largest first.

@@ -68,7 +68,7 @@ func chartPeriodBefore(c *chart.Chart, u Usage, first time.Time, hourly bool) {
 	for _, l := range u.Before.Lines {
 		i := int(l.Start.Sub(from) / u.Query.step())
 		if !hourly {
-			i = (i + hoursOfDay/2) / hoursOfDay // days of 23 and 25 hours count as days
+			i = (i + hoursOfDay/2) / hoursOfDay // Days of 23 and 25 hours count as days.
 		}
 		if i >= 0 && i < len(c.Columns) {
 			c.Columns[i].BeforeSum += u.Query.metric().of(l)

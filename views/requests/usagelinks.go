@@ -144,21 +144,21 @@ func (q UsageQuery) stepWords(t time.Time, hourly bool) string {
 	if hourly {
 		return t.Format("15:04")
 	}
-	return t.Format("2 Jan")
+	return t.Format(format.ShortDayForm)
 }
 
 func (q UsageQuery) stepFull(t time.Time, hourly bool) string {
 	if hourly {
-		return t.Format("Mon 2 Jan, 15:04")
+		return t.Format("Mon " + format.ShortDayForm + ", 15:04")
 	}
-	return t.Format("Mon 2 Jan 2006")
+	return t.Format("Mon " + format.DayForm)
 }
 
 // spanWords is a span in words, in the report's zone.
 func (q UsageQuery) spanWords(from, to time.Time) string {
 	zone := q.Location()
 	from, to = from.In(zone), to.In(zone)
-	const moment, day = "2 Jan, 15:04", "2 Jan 2006"
+	const moment, day = format.ShortDayForm + ", 15:04", format.DayForm
 	if from.Hour()+from.Minute()+to.Hour()+to.Minute() > 0 {
 		return from.Format(moment) + " to " + to.Format(moment)
 	}
@@ -167,7 +167,7 @@ func (q UsageQuery) spanWords(from, to time.Time) string {
 		return from.Format(day)
 	}
 	if from.Year() == last.Year() {
-		return from.Format("2 Jan") + " to " + last.Format(day)
+		return from.Format(format.ShortDayForm) + " to " + last.Format(day)
 	}
 	return from.Format(day) + " to " + last.Format(day)
 }

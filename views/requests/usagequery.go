@@ -10,7 +10,7 @@ import (
 	"umg/views/ui"
 )
 
-// The ranges of a report.
+// These are the ranges of a report.
 const (
 	RangeDay    = "24h"
 	RangeWeek   = "7d"
@@ -28,26 +28,26 @@ var usageRanges = []ui.Option{
 
 const (
 	usageDaysMax    = 366
-	hourlyDaysMax   = 3 // ranges up to this many days have steps of an hour
+	hourlyDaysMax   = 3 // Ranges up to this many days have steps of an hour.
 	daysOfWeek      = 7
 	daysOfMonth     = 30
 	hoursOfDay      = 24
 	zoneBytesMax    = 64
 	quarterOfAnHour = 15 * time.Minute
-	minutelyMax     = 2 * time.Hour // ranges up to this long have steps of a minute
+	minutelyMax     = 2 * time.Hour // Ranges up to this long have steps of a minute.
 )
 
 // UsageQuery says which report is shown. It is the address of the page.
 type UsageQuery struct {
 	Range    string
-	From, To string // days of a custom range, both included
-	Zone     string // time zone of days; empty is UTC
+	From, To string // From and To are days of a custom range, both included.
+	Zone     string // Zone is the time zone of days; empty means UTC.
 	By       string
 	Metric   string
 	Compare  bool
 	Model, KeyID, Style, Reason,
 	EndUser, Modality string
-	Tag string // tag of keys
+	Tag string // Tag is a tag of keys.
 }
 
 // ParseUsageQuery reads an address; what cannot be meant is left out.

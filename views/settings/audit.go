@@ -13,22 +13,22 @@ import (
 type AuditLog struct {
 	views.Shell
 	Query   AuditQuery
-	Kinds   []ui.Option // kinds of objects, as prefixes of actions
-	Actors  []ui.Option // members and keys with recent entries
+	Kinds   []ui.Option // Kinds are kinds of objects, as prefixes of actions.
+	Actors  []ui.Option // Actors are members and keys with recent entries.
 	Entries []views.AuditEntry
-	Newer   bool // there are entries newer than those of the page
+	Newer   bool // Newer means that there are entries newer than those of the page.
 	Older   bool
 	Failure *views.LoadFailure
 }
 
 // AuditQuery says which entries are listed. It is the address of the page.
 type AuditQuery struct {
-	Kind     string // an action, or a prefix of actions
+	Kind     string // Kind is an action, or a prefix of actions.
 	Actor    string
 	Object   string
-	From, To string // days in UTC, both included; empty for no bound
-	After    string // id of the last entry of the previous page
-	Before   string // id of the first entry of the next page
+	From, To string // From and To are days in UTC, both included; empty for no bound.
+	After    string // After is the id of the last entry of the previous page.
+	Before   string // Before is the id of the first entry of the next page.
 }
 
 // ParseAuditQuery reads an address; what cannot be meant is left out.

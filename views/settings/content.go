@@ -18,7 +18,7 @@ var keepOptions = []ui.Option{
 // ContentSettings are what an account has decided about keeping what is asked and answered.
 type ContentSettings struct {
 	Keep      string
-	Days      string // the text that the user typed
+	Days      string // Days is the text that the user typed.
 	KeptBytes int64
 	MostBytes int64
 	KeepError string
@@ -41,8 +41,8 @@ func (c ContentSettings) words() string {
 // ContentDelete asks before stored content is deleted.
 type ContentDelete struct {
 	views.Shell
-	RequestID string // empty for all content of the account
-	KeptBytes int64  // bytes of all content
+	RequestID string // RequestID is empty for all content of the account.
+	KeptBytes int64  // KeptBytes is the size of all content.
 }
 
 func (d ContentDelete) title() string {

@@ -17,10 +17,10 @@ const (
 // LimitsView is the page with what an account may do, and what of it is used now.
 type LimitsView struct {
 	views.Shell
-	Factor   int // multiplier of the default limits
+	Factor   int // Factor multiplies the default limits.
 	Account  []Gauge
 	Models   []ModelGauges
-	Keys     []views.Key // keys with limits of their own
+	Keys     []views.Key // Keys are those with limits of their own.
 	Requests []views.LimitRequest
 	Form     WishForm
 	MayAsk   bool

@@ -20,9 +20,9 @@ type Members struct {
 	views.Shell
 	Members     []Member
 	Invitations []Invitation
-	Roles       []RoleChoice // roles that the reader may give; empty for readers who may not manage members
+	Roles       []RoleChoice // Roles are those that the reader may give; empty for readers who may not manage members.
 	Form        InviteForm
-	Link        string // link of a new invitation, where the server sends no mail
+	Link        string // Link is that of a new invitation, where the server sends no mail.
 	LinkFor     string
 }
 
@@ -38,7 +38,7 @@ type Member struct {
 	JoinedAt  time.Time
 	TwoFactor bool
 	Self      bool
-	Fixed     bool // the reader may not change the member
+	Fixed     bool // Fixed means that the reader may not change the member.
 }
 
 func (m Member) path(verb string) string { return membersPath + "/" + m.ID + "/" + verb }
@@ -92,7 +92,7 @@ type InviteForm struct {
 type MemberChange struct {
 	views.Shell
 	Member Member
-	Leave  bool // the reader leaves
+	Leave  bool // Leave means that the member is the reader, who leaves.
 	Error  string
 }
 
@@ -103,11 +103,11 @@ type Offer struct {
 	Account string
 	Role    RoleChoice
 	Email   string
-	Problem string // why the invitation cannot be accepted, empty when it can
-	Wrong   bool   // the reader is signed in with another address
+	Problem string // Problem says why the invitation cannot be accepted; empty when it can.
+	Wrong   bool   // Wrong means that the reader is signed in with another address.
 }
 
-// path leads back to the offer after signing in.
+// next leads back to the offer after signing in.
 func (o Offer) next(page string) string {
 	return "/console/" + page + "?next=" + url.QueryEscape("/console/invitations?token="+url.QueryEscape(o.Token))
 }
@@ -120,10 +120,10 @@ type AccountSettings struct {
 	NameError string
 	CreatedAt time.Time
 	Members   int
-	Owner     bool // the reader owns the account
+	Owner     bool // Owner means that the reader owns the account.
 	MayRename bool
 	OnlyOwner bool
-	Content   *ContentSettings // nil when the server stores no content
+	Content   *ContentSettings // Content is nil when the server stores no content.
 }
 
 // AccountDelete asks before an account ends.

@@ -16,12 +16,12 @@ const securityPath = views.SettingsPath + "/security"
 // Security is the page about the second step of signing in, and about sessions.
 type Security struct {
 	views.Shell
-	FormError     string // why the second step is not set up
+	FormError     string // FormError says why the second step is not set up.
 	PasswordError string
-	EnabledAt     *time.Time // when the second step was enabled; nil without one
-	CodesLeft     int        // unused recovery codes
+	EnabledAt     *time.Time // EnabledAt is when the second step was enabled; nil without one.
+	CodesLeft     int        // CodesLeft is the number of unused recovery codes.
 	Sessions      []Session
-	Operator      bool // the user is an operator, and must set up the second step first
+	Operator      bool // Operator means that the user is an operator, and must set up the second step first.
 }
 
 // fewCodes is when the page asks for new recovery codes.
@@ -32,11 +32,11 @@ func (s Security) others() int { return max(len(s.Sessions)-1, 0) }
 // Session is one place where the user is signed in.
 type Session struct {
 	ID        string
-	Agent     string // the browser's user agent
+	Agent     string // Agent is the browser's user agent.
 	IP        string
 	CreatedAt time.Time
 	SeenAt    time.Time
-	Current   bool // the session of this request
+	Current   bool // Current means the session of this request.
 }
 
 // TOTPSetup is the page that shows the secret for the device.
@@ -45,16 +45,16 @@ type TOTPSetup struct {
 	Secret    string
 	Picture   QR
 	CodeError string
-	Throttled bool // the error is about too many attempts
-	Operator  bool // the user is an operator, and must set up the second step first
+	Throttled bool // Throttled means that CodeError is about too many attempts.
+	Operator  bool // Operator means that the user is an operator, and must set up the second step first.
 }
 
 // RecoveryCodes is the page that shows codes once.
 type RecoveryCodes struct {
 	views.Shell
 	Codes   []string
-	Enabled bool   // the second step has just been enabled
-	Next    string // the page to open afterwards; empty for the page about security
+	Enabled bool   // Enabled means that the second step has just been enabled.
+	Next    string // Next is the page to open afterwards; empty for the page about security.
 }
 
 func (r RecoveryCodes) next() string { return cmp.Or(r.Next, securityPath) }
@@ -77,10 +77,10 @@ func (r RecoveryCodes) file() templ.SafeURL {
 // ProofOf is what a form does that takes the password again.
 type ProofOf int
 
-// What such forms do.
+// These forms change the second step or its codes.
 const (
-	TurnOff ProofOf = iota // turn off the second step
-	Renew                  // renew the recovery codes
+	TurnOff ProofOf = iota // TurnOff turns off the second step.
+	Renew                  // Renew renews the recovery codes.
 )
 
 // SecurityProof is such a form.

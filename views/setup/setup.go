@@ -10,7 +10,7 @@ import (
 	"umg/views/ui"
 )
 
-// The steps, by their numbers.
+// These are the steps, by their numbers.
 const (
 	stepAccount = iota + 1
 	stepKeys
@@ -21,7 +21,7 @@ const (
 // steps are the titles of the steps, in their order.
 var steps = []string{"Your account", "Keys", "Models", "Try it"}
 
-// The paths of the steps.
+// These are the paths of the steps.
 const (
 	KeysPath   = views.SetupPath + "/keys"
 	ModelsPath = views.SetupPath + "/models"

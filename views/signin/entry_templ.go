@@ -23,11 +23,11 @@ type Entry struct {
 	Email         string
 	EmailError    string
 	PasswordError string
-	FormError     string        // an error without a field, such as a wrong password
-	Wait          time.Duration // set after too many attempts
-	Trial         *views.Trial  // sign-up only; nil when trials are off
-	Next          string        // the page to open afterwards; empty for the overview
-	Setup         bool          // the gateway waits for its first operator
+	FormError     string        // FormError is an error without a field, such as a wrong password.
+	Wait          time.Duration // Wait is set after too many attempts.
+	Trial         *views.Trial  // Trial is for the sign-up page alone; nil when trials are off.
+	Next          string        // Next is the page to open afterwards; empty for the overview.
+	Setup         bool          // Setup means that the gateway waits for its first operator.
 }
 
 // SignUpPage is where an account begins.

@@ -9,10 +9,10 @@ import (
 // SecondStep is the page that asks for a code after the password.
 type SecondStep struct {
 	views.Shell
-	Recovery  bool // the page asks for a recovery code
+	Recovery  bool // Recovery means that the page asks for a recovery code.
 	CodeError string
-	Wait      time.Duration // set after too many attempts
-	Next      string        // the page to open afterwards; empty for the overview
+	Wait      time.Duration // Wait is set after too many attempts.
+	Next      string        // Next is the page to open afterwards; empty for the overview.
 }
 
 // Forgot is the page on which a user asks for a link that sets a new password.
@@ -21,17 +21,17 @@ type Forgot struct {
 	Email      string
 	EmailError string
 	Wait       time.Duration
-	Sent       bool // the link was sent, if the address is known
-	NoMail     bool // the server sends no mail
+	Sent       bool // Sent means that the link was sent, if the address is known.
+	NoMail     bool // NoMail means that the server sends no mail.
 }
 
 // Reset is the page of such a link.
 type Reset struct {
 	views.Shell
-	Token         string // token of a valid link; empty otherwise
+	Token         string // Token is that of a valid link; empty otherwise.
 	Email         string
 	PasswordError string
-	Problem       string // why the link does not work
+	Problem       string // Problem says why the link does not work.
 	Done          bool
 }
 
@@ -49,9 +49,9 @@ func (r Reset) title() string {
 // EmailChange is the page of a link to another e-mail address.
 type EmailChange struct {
 	views.Shell
-	Token    string // token of a valid link; empty otherwise
+	Token    string // Token is that of a valid link; empty otherwise.
 	From, To string
-	Problem  string // why the link does not work
+	Problem  string // Problem says why the link does not work.
 	Done     bool
 	Password LinkPassword
 }

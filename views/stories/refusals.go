@@ -15,10 +15,10 @@ import (
 func exampleRefusals() []requestpages.LoggedRequest {
 	const support = "Support assistant, production"
 	rows := []requestpages.LoggedRequest{
-		{Request: views.Request{Model: "No model", KeyName: support, Style: "chat", ErrorCode: "model_not_found",
+		{Request: views.Request{Model: "aurora/large", UnknownModel: true, KeyName: support, Style: "chat", ErrorCode: "model_not_found",
 			Duration: 900 * time.Microsecond},
 			Refusal: &requestpages.Refusal{Status: 404, Param: "model", Method: "POST", Route: "/v1/chat/completions", Represents: 1,
-				Message: `There is no model "…". GET /v1/models lists the models that this key may use.`}},
+				Message: `The model "aurora/large" does not exist. GET /v1/models lists the models that this key may use.`}},
 		{Request: views.Request{Model: "aurora-large", KeyName: "Batch nightly", Style: "messages", ErrorCode: "rate_limit_exceeded",
 			Duration: 1_200 * time.Microsecond},
 			Refusal: &requestpages.Refusal{Status: 429, Method: "POST", Route: "/v1/messages", Represents: 1_284,

@@ -12,18 +12,19 @@ import (
 
 	"umg/app"
 	"umg/views"
+	"umg/views/format"
 	signinpages "umg/views/signin"
 	"umg/views/ui"
 )
 
 // Story is one view in one state.
 type Story struct {
-	Name   string // stable, and the name of the golden file
+	Name   string // Name is stable, and names the golden file.
 	Group  string
 	Title  string
 	Status int
 	View   func(s views.Shell) templ.Component
-	Out    bool // for visitors who are not signed in
+	Out    bool // Out is set for visitors who are not signed in.
 	Path   string
 	Adjust func(s *views.Shell)
 	// Opens has the ids of the menus that the reader opened.
@@ -57,7 +58,7 @@ func (s Story) Render(theme ui.Theme, still bool) templ.Component {
 	if s.Adjust != nil {
 		s.Adjust(&shell)
 	}
-	page := s.View(shell)
+	page := format.Region{}.Component(s.View(shell))
 	if len(s.Opens) == 0 {
 		return page
 	}

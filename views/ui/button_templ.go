@@ -15,9 +15,9 @@ type ButtonProps struct {
 	Type     string
 	Name     string
 	Value    string
-	Icon     IconName // before the text; may be empty
+	Icon     IconName // Icon is before the text; it may be empty.
 	Text     string
-	Label    string // name of a button without text
+	Label    string // Label names a button without text.
 	Class    string
 	Disabled bool
 	Attrs    templ.Attributes
@@ -270,7 +270,7 @@ type LinkProps struct {
 	Href    string
 	Variant Variant
 	Size    Size
-	Icon    IconName // before the text; may be empty
+	Icon    IconName // Icon is before the text; it may be empty.
 	Text    string
 	Attrs   templ.Attributes
 }
@@ -473,10 +473,10 @@ func DialogFooter(cancelHref string, cancelAttrs templ.Attributes, submit Button
 type CopyProps struct {
 	Text  string
 	From  string
-	Label string // name for screen readers, and the button's text when Words is set
-	Said  string // announced after copying
+	Label string // Label is the name for screen readers, and the button's text when Words is set.
+	Said  string // Said is announced after copying.
 	Words bool
-	Focus bool // gets the focus when its dialog or part opens
+	Focus bool // Focus means that the button gets the focus when its dialog or part opens.
 	Size  Size
 }
 

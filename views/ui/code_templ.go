@@ -25,7 +25,7 @@ type CodeProps struct {
 	Title    string
 	Group    string
 	Selected string
-	Shown    bool // read only: no copy button
+	Shown    bool // Shown code is read only and has no copy button.
 	Samples  []Sample
 }
 

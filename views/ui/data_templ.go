@@ -475,9 +475,9 @@ type TableProps struct {
 type Column struct {
 	Title  string
 	Class  string
-	End    bool // aligned at the end, as numbers are
-	UTC    bool // where scripts do not run, the title says that the times are in UTC
-	Hidden bool // the title is only read aloud
+	End    bool // End aligns the column at the end, as numbers are.
+	UTC    bool // Where scripts do not run, the title says that the times are in UTC.
+	Hidden bool // A hidden title is only read aloud.
 }
 
 // Table is a table that scrolls sideways when it must. Rows and cells of stacked tables name their roles, because a
@@ -778,7 +778,7 @@ func Steps() templ.Component {
 // StepState says how far a step is.
 type StepState string
 
-// The states of a step.
+// These are the states of a step.
 const (
 	StepNext    StepState = "next"
 	StepCurrent StepState = "current"

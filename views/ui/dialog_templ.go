@@ -94,7 +94,7 @@ func ModalForm(action, also string) templ.Attributes {
 type DialogProps struct {
 	Title  string
 	Text   string
-	Locked bool // only its own button closes it
+	Locked bool // Only its own button closes a locked dialog.
 }
 
 // DialogPart is the content of a dialog, which is also the content of a page for browsers without scripts. It is a section

@@ -11,11 +11,11 @@ import (
 // language is what the colouring needs to know of one: which words are keywords, what starts a comment and which
 // marks enclose strings. It colours short samples; it does not parse.
 type language struct {
-	keywords string // words between spaces, with one at either end
+	keywords string // Keywords are separated by spaces, with one at either end.
 	comment  string
 	quotes   string
-	flags    bool // words that begin with - are names, as in a shell
-	numbers  bool // numbers have their own color
+	flags    bool // Flags marks words that begin with a dash as names, as in a shell.
+	numbers  bool // Numbers have their own color.
 }
 
 var languages = map[string]language{

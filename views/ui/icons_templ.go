@@ -11,7 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 // IconName names one of the icons below.
 type IconName string
 
-// The icons, from the lucide set, with only the shapes copied.
+// These icons are from the lucide set, with only the shapes copied.
 const (
 	IconMenu          IconName = "menu"
 	IconX             IconName = "x"

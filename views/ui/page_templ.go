@@ -99,8 +99,8 @@ type NavItem struct {
 	Icon IconName
 	Text string
 	Href string
-	Need app.Rights // right that the reader needs
-	Jump string     // the key that opens it after g
+	Need app.Rights // Need is the right that the reader needs.
+	Jump string     // Jump is the key that opens the page after g.
 }
 
 // NavLink is a link of the main navigation.

@@ -280,8 +280,8 @@ type AlertProps struct {
 	ID    string
 	Tone  Tone
 	Title string
-	Text  string // before the children
-	Live  bool   // screen readers announce it when it appears
+	Text  string // Text is before the children.
+	Live  bool   // Live means that screen readers announce the message when it appears.
 }
 
 // Alert is a message inside a page.

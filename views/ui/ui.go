@@ -14,7 +14,7 @@ import (
 // so that no page is first drawn in the wrong one.
 type Theme string
 
-// The themes; System follows the operating system's setting.
+// These are the themes; System follows the operating system's setting.
 const (
 	System Theme = "system"
 	Light  Theme = "light"
@@ -64,7 +64,7 @@ func (t Theme) Paper(system Theme) string {
 // Tone is the meaning a colour carries. A tone is never the only sign: there is always a word or an icon beside it.
 type Tone string
 
-// The tones.
+// These are the tones.
 const (
 	Plain   Tone = ""
 	Info    Tone = "info"
@@ -87,7 +87,7 @@ var toneIcons = map[Tone]IconName{
 // Variant is how loud a button is.
 type Variant string
 
-// The variants, from loud to quiet. There is at most one primary button in a view.
+// These are the variants, from loud to quiet. There is at most one primary button in a view.
 const (
 	Primary     Variant = "primary"
 	Outline     Variant = "outline"
@@ -98,7 +98,7 @@ const (
 // Size is the size of a control.
 type Size string
 
-// The sizes. The icon sizes are square.
+// These are the sizes. The icon sizes are square.
 const (
 	Medium    Size = ""
 	Small     Size = "sm"

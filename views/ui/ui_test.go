@@ -28,7 +28,7 @@ func TestHighlightKeepsEveryByte(t *testing.T) {
 	})
 }
 
-// A long word of whatever was typed stays that word, and is no markup.
+// TestBreaksKeepEveryByte checks that a long word of any characters stays that word, and is no markup.
 func TestBreaksKeepEveryByte(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

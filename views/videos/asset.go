@@ -38,7 +38,7 @@ func (d AssetDetail) previewWords() string {
 	}
 }
 
-const mebibyte = 20 // bits of shift
+const mebibyte = 20 // A shift by this many bits divides by a mebibyte.
 
 // useWords lead to the model that the sample calls.
 func (d AssetDetail) useWords() string {

@@ -20,21 +20,21 @@ const (
 	assetNameMax        = "200"
 	assetURLMax         = "2048"
 	assetPollEvery      = "every 3s"
-	assetPollFor        = 10 * time.Minute // the page polls for assets younger than this
-	assetPreviewMax     = 8 << 20          // bytes of an image that is fetched for its preview
-	assetQuotaNearly    = 90               // percent of the limit at which the page warns
+	assetPollFor        = 10 * time.Minute // The page polls for assets younger than this.
+	assetPreviewMax     = 8 << 20          // A preview fetches at most this many bytes of an image.
+	assetQuotaNearly    = 90               // The page warns from this percentage of the limit.
 	assetSizeDefault    = 20
 	percentAll          = 100
 )
 
-// The kinds of an asset.
+// These are the kinds of an asset.
 const (
 	AssetImage = "image"
 	AssetVideo = "video"
 	AssetAudio = "audio"
 )
 
-// The states of an asset, as clients know them. Upstreams may have others.
+// These are the states of an asset, as clients know them. Upstreams may have others.
 const (
 	AssetCreated    = "created"
 	AssetProcessing = "processing"
@@ -48,12 +48,12 @@ const AssetPreviewMax = assetPreviewMax
 // Asset is one material asset of the account.
 type Asset struct {
 	ID, Kind, Name, URL string
-	State, Reason       string // Reason is set for failed assets
-	MediaType           string // detected from the first bytes of the source
-	Bytes               int64  // zero when the source's server did not send it
-	Width, Height       int    // pixels of an image
+	State, Reason       string // Reason is set for failed assets.
+	MediaType           string // MediaType is detected from the first bytes of the source.
+	Bytes               int64  // Bytes is zero when the source's server did not send it.
+	Width, Height       int    // Width and Height are the pixels of an image.
 	UpstreamID          string
-	Extra               string // further JSON from the provider; empty without any
+	Extra               string // Extra is further JSON from the provider; empty without any.
 	CreatedAt           time.Time
 }
 
@@ -187,11 +187,11 @@ type Assets struct {
 	views.Shell
 	Query  AssetQuery
 	Assets []Asset
-	Total  int // assets that match the filter
-	Live   int // assets of the account
-	Max    int // limit of the account
+	Total  int // Total counts the assets that match the filter.
+	Live   int // Live counts the assets of the account.
+	Max    int // Max is the limit of the account.
 	Call   codesample.AssetCall
-	Closed *AssetClosed // nil while assets can be made
+	Closed *AssetClosed // Closed is nil while assets can be made.
 }
 
 // AssetClosed says why no asset can be made right now.
@@ -330,7 +330,7 @@ func (l Assets) quotaNote() string {
 type AssetNew struct {
 	views.Shell
 	Form   AssetForm
-	Closed *AssetClosed // nil while assets can be made
+	Closed *AssetClosed // Closed is nil while assets can be made.
 }
 
 // AssetForm is what was written into the form, and what is wrong with it.
@@ -362,7 +362,7 @@ type AssetDetail struct {
 	views.Shell
 	Asset    Asset
 	Call     codesample.AssetCall
-	NotAsked string // why the provider's state is not known; empty when it is, or is not needed
+	NotAsked string // NotAsked says why the provider's state is not known; empty when it is, or is not needed.
 }
 
 // AssetDelete asks before assets are deleted.

@@ -14,12 +14,12 @@ import (
 
 const (
 	promptMax    = 32_000
-	frames       = 10 // frames of a spritesheet
+	frames       = 10 // A spritesheet has this many frames.
 	frameColumns = 5
 	pollEvery    = "every 2s"
 )
 
-// The statuses of a video, as clients know them.
+// These are the statuses of a video, as clients know them.
 const (
 	VideoQueued    = "queued"
 	VideoRunning   = "in_progress"
@@ -27,7 +27,7 @@ const (
 	VideoFailed    = "failed"
 )
 
-// The files of a video.
+// These are the files of a video.
 const (
 	VideoMovie       = "video"
 	VideoThumbnail   = "thumbnail"
@@ -39,20 +39,20 @@ type Video struct {
 	ID, Model, Prompt, Size string
 	Seconds                 int
 	Status                  string
-	Storing                 bool // rendered, and being stored
-	Progress                int  // percent
+	Storing                 bool // Storing means that the video is rendered, and being stored.
+	Progress                int  // Progress is a percentage.
 	ErrorCode, ErrorMessage string
-	PerSecond               app.Amount  // zero when its price is no longer known
-	Held                    app.Amount  // hold while it runs
-	Cost                    *app.Amount // nil until it has ended
+	PerSecond               app.Amount  // PerSecond is zero when the price is no longer known.
+	Held                    app.Amount  // Held is the hold while the video runs.
+	Cost                    *app.Amount // Cost is nil until the video has ended.
 	RemixedFrom             string
-	Assets                  []string // ids of the assets in the request
-	FirstFrame              bool     // the request had a first frame
-	KeyID, Person           string   // the key or the user that asked for it
+	Assets                  []string // Assets are the ids of the assets in the request.
+	FirstFrame              bool     // FirstFrame means that the request had a first frame.
+	KeyID, Person           string   // The key KeyID or the user Person asked for the video.
 	CreatedAt               time.Time
 	StartedAt, EndedAt      *time.Time
 	ExpiresAt               *time.Time
-	Gone                    bool // its content was deleted
+	Gone                    bool // Gone means that the content was deleted.
 	Files                   []File
 }
 

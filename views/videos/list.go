@@ -20,19 +20,19 @@ type List struct {
 	views.Shell
 	Query     Query
 	Videos    []Video
-	Older     string   // cursor of the next page, empty on the last
-	Newer     string   // cursor of the previous page, empty on the first
-	Models    []string // model ids for the filter
-	Stored    int64    // videos of the account
-	Bytes     int64    // stored bytes of them
-	Retention string   // retention time of content, in words
+	Older     string   // Older is the cursor of the next page; empty on the last one.
+	Newer     string   // Newer is the cursor of the previous page; empty on the first one.
+	Models    []string // Models are the ids of models for the filter.
+	Stored    int64    // Stored counts the videos of the account.
+	Bytes     int64    // Bytes is the stored size of the account's videos.
+	Retention string   // Retention is the retention time of content, in words.
 }
 
 // Query says which videos are listed, and how. It is the address of the page.
 type Query struct {
 	Status, Model, Text string
 	Table               bool
-	After, Before       string // cursors
+	After, Before       string // After and Before are cursors.
 }
 
 // ParseQuery reads an address; what cannot be meant is left out.
@@ -184,12 +184,12 @@ func (d Delete) back() string {
 type Detail struct {
 	views.Shell
 	Video      Video
-	Typical    string // recent duration of such videos, empty without any
-	Source     *Video // the video it was made from, nil without one
+	Typical    string // Typical is the recent duration of such videos; empty without any.
+	Source     *Video // Source is the video that this one was made from; nil without one.
 	Remixes    []Video
-	MoreRemix  bool // there are more remixes than shown
+	MoreRemix  bool // MoreRemix means that there are more remixes than shown.
 	Remix      Remix
-	FrameTimes []string // times of the spritesheet's frames
+	FrameTimes []string // FrameTimes are the times of the spritesheet's frames.
 }
 
 // Remix is the form that makes another video from one.
@@ -198,8 +198,8 @@ type Remix struct {
 	Error               string
 	NoCredit            bool
 	PerSecond, Cost     app.Amount
-	Closed              string     // why no remix can be made; empty when one can
-	Ask                 app.Amount // price above which a confirmation is needed; zero always asks
-	Once                string     // idempotency name: a form that is sent twice makes one video
-	Confirm             bool       // the price needs a confirmation
+	Closed              string     // Closed says why no remix can be made; empty when one can.
+	Ask                 app.Amount // A price above Ask needs a confirmation; zero always asks.
+	Once                string     // Once is the idempotency name: a form that is sent twice makes one video.
+	Confirm             bool       // Confirm means that the price needs a confirmation.
 }

@@ -17,19 +17,19 @@ import (
 // Playground is the page to make videos on.
 type Playground struct {
 	views.Shell
-	Models   []Model      // models that make videos today, and paused ones
-	Warned   *views.Model // the requested model when it is paused or failing
+	Models   []Model      // Models make videos today, or are paused.
+	Warned   *views.Model // Warned is the requested model when it is paused or failing.
 	Form     Form
-	Errors   map[string]string // errors by field: model, also, prompt, size, seconds, input_reference, asset_ids
+	Errors   map[string]string // The fields are model, also, prompt, size, seconds, input_reference and asset_ids.
 	Trouble  *views.PlayTrouble
-	Ask      app.Amount // price above which a confirmation is needed; zero always asks
-	Confirm  bool       // the price needs a confirmation
-	Total    app.Amount // the price to confirm
-	Once     string     // idempotency name: a form that is sent twice makes its videos once
-	Started  []Video    // the videos that the form started
-	ImageMax int64      // maximum bytes of an image
-	Assets   []Asset    // active assets of the account to choose from, newest first
-	More     int        // number of further active assets
+	Ask      app.Amount // A price above Ask needs a confirmation; zero always asks.
+	Confirm  bool       // Confirm means that the price needs a confirmation.
+	Total    app.Amount // Total is the price to confirm.
+	Once     string     // Once is the idempotency name: a form that is sent twice makes its videos once.
+	Started  []Video    // Started are the videos that the form started.
+	ImageMax int64      // ImageMax is the maximum size of an image, in bytes.
+	Assets   []Asset    // Assets are active assets of the account to choose from, the newest first.
+	More     int        // More is the number of further active assets.
 }
 
 // Model is a model that makes videos, with what it takes and charges.
@@ -37,10 +37,10 @@ type Model struct {
 	ID, Name, Owner, Description string
 	Sizes                        []string
 	Seconds                      []int
-	PerSecond                    map[string]app.Amount // price per second, by size
-	Pictures                     bool                  // the model takes a first frame
-	Assets                       int                   // maximum number of assets in a request; zero for a model that takes none
-	State                        views.Model           // the state of the model, as all pages show it
+	PerSecond                    map[string]app.Amount // PerSecond is the price per second, by size.
+	Pictures                     bool                  // Pictures means that the model takes a first frame.
+	Assets                       int                   // Assets is the maximum in a request; zero for a model that takes none.
+	State                        views.Model           // State is the state of the model, as all pages show it.
 }
 
 // Callable reports whether calls of the model are let in.
@@ -58,8 +58,8 @@ func (m Model) stateWords(now time.Time) string {
 type Form struct {
 	Model, Also, Prompt, Size string
 	Seconds                   int
-	Assets                    []string // asset ids
-	HadImage                  bool     // an image came with the form; a browser does not keep it
+	Assets                    []string // Assets are ids.
+	HadImage                  bool     // HadImage means that an image came with the form; a browser does not keep it.
 }
 
 // PlaygroundPath is the playground with what a video was made of.
@@ -73,7 +73,7 @@ func PlaygroundPath(v Video) string {
 	return views.VideoPlayPath + "?" + values.Encode()
 }
 
-const linkRunesMax = 2000 // characters of a prompt in an address
+const linkRunesMax = 2000 // An address has at most this many characters of a prompt.
 
 func (p Playground) find(id string) (Model, bool) {
 	for _, m := range p.Models {

@@ -15,10 +15,10 @@ import (
 const (
 	nameMax = "80"
 	urlMax  = "2048"
-	soonAt  = time.Minute // deliveries due within this time make the page poll often
+	soonAt  = time.Minute // Deliveries due within this time make the page poll often.
 )
 
-// The states of a delivery, as addresses write them.
+// These are the states of a delivery, as addresses write them.
 const (
 	DeliveryPending   = "pending"
 	DeliveryDelivered = "delivered"
@@ -59,7 +59,7 @@ type List struct {
 // Edit is the form for a new endpoint, or for the one it names.
 type Edit struct {
 	views.Shell
-	ID   string // empty for a new endpoint
+	ID   string // ID is empty for a new endpoint.
 	Form Form
 }
 
@@ -106,8 +106,8 @@ type Secret struct {
 type Question struct {
 	views.Shell
 	Hook       views.Webhook
-	Since      string // the chosen span
-	At         string // the chosen time
+	Since      string // Since is the chosen span.
+	At         string // At is the chosen time.
 	SinceError string
 }
 

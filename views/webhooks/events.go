@@ -15,7 +15,7 @@ import (
 type webhookEvent struct {
 	Type string
 	Text string
-	Then string // what a receiver does next
+	Then string // Then says what a receiver does next.
 }
 
 // webhookEvents is the catalogue. A test compares it with what the service sends.

@@ -28,7 +28,7 @@ const (
 	endpointsMax  = 100 // EndpointsMax is more than an account can have.
 	centsInDollar = 100
 	budgetNear    = 5 // a notice appears when less than a fifth of the budget is left
-	dayLayout     = "2 Jan 2006"
+	dayLayout     = format.DayForm
 	billingLink   = "Open billing"
 )
 

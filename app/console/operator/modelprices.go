@@ -12,6 +12,7 @@ import (
 	"umg/app/meter"
 	"umg/billing"
 	"umg/views"
+	"umg/views/format"
 	operatorpages "umg/views/operator"
 )
 
@@ -113,7 +114,7 @@ func (c *Console) showPrices(
 		rate, hasCost := rateOf(&cost, counted)
 		if hasCost {
 			amount, quantity := catalog.Quote(rate)
-			field.Cost = catalog.Dollars(amount) + " per " + quantity
+			field.Cost = format.Marked(catalog.Dollars(amount) + " per " + quantity)
 		}
 		isUsual := m.Kind == catalog.KindText && slices.Contains(usualMeters, counted)
 		if isUsual || hasCost || field.Value != "" && m.Rates[field.Meter] != (catalog.Price{}) {

@@ -365,11 +365,11 @@ func fillPrices(v *operatorpages.ManagedDetail, m *catalog.FileModel) {
 		line := operatorpages.ManagedPrice{Label: counted.Info().Label}
 		if isPriced {
 			amount, quantity := catalog.Quote(price)
-			line.Price, line.Unit = catalog.Dollars(amount), "per "+quantity
+			line.Price, line.Unit = format.Marked(catalog.Dollars(amount)), "per "+quantity
 		}
 		if hasCost {
 			amount, quantity := catalog.Quote(costs)
-			line.Cost = catalog.Dollars(amount)
+			line.Cost = format.Marked(catalog.Dollars(amount))
 			line.Unit = cmp.Or(line.Unit, "per "+quantity)
 			if line.Unit != "per "+quantity {
 				line.Cost += " per " + quantity
@@ -384,7 +384,7 @@ func fillPrices(v *operatorpages.ManagedDetail, m *catalog.FileModel) {
 	}
 	for i := range card.Conditions {
 		v.Conditions = append(v.Conditions, operatorpages.ManagedCondition{
-			Calls: catalog.ConditionCalls(&card.Conditions[i]), Effect: catalog.ConditionEffect(&card, i),
+			Calls: format.Marked(catalog.ConditionCalls(&card.Conditions[i])), Effect: format.Marked(catalog.ConditionEffect(&card, i)),
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/views"
+	"umg/views/format"
 )
 
 const (
@@ -98,7 +99,7 @@ func (r *Renderer) StreamEvents(p *Page, every time.Duration, poll Poll) error {
 	p.Response().WriteHeader(http.StatusOK)
 	controller := http.NewResponseController(p.Response())
 	s := eventStream{
-		left: r.streams.left, poll: poll, every: every,
+		left: r.streams.left, poll: poll, every: every, region: p.Region(),
 		write: func(text string) error {
 			_ = controller.SetWriteDeadline(r.o.Now().Add(writeTimeMax))
 			if _, err := io.WriteString(p.Response(), text); err != nil {
@@ -149,7 +150,9 @@ type eventStream struct {
 	there func(ctx context.Context) bool // reports whether the reader is still signed in
 	poll  Poll
 	every time.Duration
-	left  <-chan struct{} // closed when the replica shuts down
+	// Region is how the reader sees numbers and days.
+	region format.Region
+	left   <-chan struct{} // closed when the replica shuts down
 }
 
 // run polls and writes until the client leaves or the stream reaches its maximum age.
@@ -205,7 +208,7 @@ func (s *eventStream) once(ctx context.Context) (gone, failed bool) {
 			return false, true
 		}
 	}
-	return s.write(eventFrame(event.ID, html.String())) != nil, false
+	return s.write(eventFrame(event.ID, string(s.region.Localize(html.Bytes())))) != nil, false
 }
 
 // eventFrame formats one event. No line of the HTML can be read as another field.

@@ -28,7 +28,7 @@ func (p *Page) HTML(status int, component templ.Component) error {
 	if err := component.Render(p.Request().Context(), &b); err != nil {
 		return err
 	}
-	sent, err := compress(p.Response().Header(), p.Request().Header.Get("Accept-Encoding"), b.Bytes())
+	sent, err := compress(p.Response().Header(), p.Request().Header.Get("Accept-Encoding"), p.Region().Localize(b.Bytes()))
 	if err != nil {
 		return err
 	}

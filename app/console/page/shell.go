@@ -10,7 +10,7 @@ import (
 func (r *Renderer) Shell(p *Page) views.Shell {
 	s := views.Shell{
 		Path: p.Request().URL.Path, Theme: ThemeOf(p.Request()), Now: r.o.Now(), BaseURL: r.APIURL(),
-		Toasts: p.takeToast(), Mac: OnMac(p.Request()), KeysOff: cookieOf(p.Request(), ShortcutsCookie) == ShortcutsOff,
+		Region: p.Region(), Toasts: p.takeToast(), Mac: OnMac(p.Request()), KeysOff: cookieOf(p.Request(), ShortcutsCookie) == ShortcutsOff,
 	}
 	if !p.SignedIn() {
 		return s

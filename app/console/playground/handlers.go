@@ -168,10 +168,14 @@ func requestEvent(s *pane, call gateway.Call) event {
 }
 
 func (c *Console) doneEvent(p *page.Page, r playpages.Result) event {
-	e := event{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.newBalance(p)}
+	region := p.Region()
+	e := event{Kind: "done", Note: region.String(r.Note()), Request: r.RequestID, Estimated: r.Estimated, Balance: c.newBalance(p)}
 	e.Stats = r.Stats()
+	for i := range e.Stats {
+		e.Stats[i].Text = region.String(e.Stats[i].Text)
+	}
 	for _, f := range r.Facts() {
-		e.Facts = append(e.Facts, []string{f.Name, f.Value})
+		e.Facts = append(e.Facts, []string{f.Name, region.String(f.Value)})
 	}
 	return e
 }
@@ -190,7 +194,7 @@ func troubleEvent(t views.PlayTrouble) event {
 func (c *Console) newBalance(p *page.Page) *balanceEvent {
 	c.AwaitBooked(p)
 	b := c.Balance(p)
-	return &balanceEvent{Rounded: b.Rounded(), Exact: b.Exact(), State: b.State(), Tone: string(b.Tone())}
+	return &balanceEvent{Rounded: p.Region().String(b.Rounded()), Exact: p.Region().String(b.Exact()), State: b.State(), Tone: string(b.Tone())}
 }
 
 // answerPage answers with the page. There is nothing to stream to, so the answer is asked for in one piece.
@@ -305,7 +309,7 @@ func (c *Console) estimate(p *page.Page) error {
 		trouble := CallTrouble(err, "")
 		return p.JSON(http.StatusOK, estimate{Why: trouble.Words(), Field: trouble.Field})
 	}
-	return p.JSON(http.StatusOK, estimateOf(q, p.User.Frozen))
+	return p.JSON(http.StatusOK, estimateOf(q, p.User.Frozen).in(p.Region()))
 }
 
 // estimate is what a call may cost: at least its input, and at most with all the output that it may have.
@@ -317,6 +321,12 @@ type estimate struct {
 	Enough      bool   `json:"enough"`
 	Why         string `json:"why,omitempty"`
 	Field       string `json:"field,omitempty"`
+}
+
+// in writes the amounts of the estimate as a region does.
+func (e estimate) in(r format.Region) estimate {
+	e.Low, e.High, e.Text, e.Why = r.String(e.Low), r.String(e.High), r.String(e.Text), r.String(e.Why)
+	return e
 }
 
 func estimateOf(q gateway.Quote, frozen bool) estimate {

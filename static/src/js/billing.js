@@ -4,7 +4,7 @@ import { closest } from "./dom.js";
 // The server accepts no smaller payment, in cents.
 const least = 500;
 const most = 1_000_000;
-const count = new Intl.NumberFormat("en-US");
+const count = new Intl.NumberFormat(document.documentElement.dataset.region || "en-US");
 
 // cents reads whole cents of dollars; it returns undefined for an amount that the server would refuse.
 const cents = (text) => {

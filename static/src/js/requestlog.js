@@ -15,14 +15,15 @@ const stateOf = (element) => {
   return states.get(element);
 };
 
-const counted = (n) => `${n.toLocaleString("en-US")} new ${n === 1 ? "request" : "requests"}`;
+const region = document.documentElement.dataset.region || "en-US";
+const counted = (n) => `${n.toLocaleString(region)} new ${n === 1 ? "request" : "requests"}`;
 
 const draw = (element) => {
   const state = stateOf(element);
   const show = element.querySelector("[data-log-show]");
   const pause = element.querySelector("[data-log-pause]");
   show.hidden = state.held.length === 0;
-  show.textContent = `Show ${state.held.length.toLocaleString("en-US")} new`;
+  show.textContent = `Show ${state.held.length.toLocaleString(region)} new`;
   pause.hidden = false;
   pause.textContent = state.paused ? "Resume" : "Pause";
   element.querySelector("[data-log-words]").textContent = state.paused ? "Paused" : "Live";

@@ -8,7 +8,7 @@ const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-const { zone, clock } = document.documentElement.dataset;
+const { zone, clock, day: dayLayout = "2 Jan 2006", shortDay = "2 Jan" } = document.documentElement.dataset;
 const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const timeZone = zone || own;
 const hours = clock === "12" ? { hour12: true } : { hourCycle: "h23" };
@@ -23,14 +23,19 @@ const parts = formOf({ year: "numeric", month: "numeric", day: "numeric" });
 const shortClock = formOf({ hour: clock === "12" ? "numeric" : "2-digit", minute: "2-digit", ...hours });
 const longClock = formOf({ hour: clock === "12" ? "numeric" : "2-digit", minute: "2-digit", second: "2-digit", ...hours });
 
-const dateOf = (at) => {
-  const found = Object.fromEntries(parts.formatToParts(at).map((part) => [part.type, part.value]));
-  return { year: found.year, text: `${found.day} ${months[found.month - 1]}` };
+// The layouts are those of the server's formatting, in which 2 Jan 2006 stands for any day.
+const dateOf = (at, form = parts) => {
+  const found = Object.fromEntries(form.formatToParts(at).map((part) => [part.type, part.value]));
+  const { year, month, day } = found;
+  const values = { 2006: year, Jan: months[month - 1], "01": month.padStart(2, "0"), "02": day.padStart(2, "0"), 1: month, 2: day };
+  const write = (layout) => layout.replaceAll(/2006|Jan|01|02|1|2/g, (part) => values[part]);
+  return { year, text: write(shortDay), whole: write(dayLayout) };
 };
 // Some browsers put a narrow space before AM and PM.
 const plain = (text) => text.replaceAll("\u202f", " ");
-const whole = new Intl.DateTimeFormat("en-GB", { timeZone, dateStyle: "medium", timeStyle: "long", ...hours });
-const wholeUTC = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long", timeZone: "UTC", ...hours });
+const partsUTC = new Intl.DateTimeFormat("en-US", { year: "numeric", month: "numeric", day: "numeric", timeZone: "UTC" });
+const whole = new Intl.DateTimeFormat("en-GB", { timeZone, timeStyle: "long", ...hours });
+const wholeUTC = new Intl.DateTimeFormat("en-GB", { timeStyle: "long", timeZone: "UTC", ...hours });
 
 // The words are the same as the server's, so that the page does not change when the script writes them again.
 export const tell = {
@@ -41,7 +46,7 @@ export const tell = {
     }
     return `${day.year === today.year ? day.text : tell.day(at)}, ${plain(shortClock.format(at))}`;
   },
-  day: (at) => `${dateOf(at).text} ${dateOf(at).year}`,
+  day: (at) => dateOf(at).whole,
   relative: (at) => {
     const seconds = Math.floor((Date.now() - at) / 1000);
     if (seconds < 10) {
@@ -67,7 +72,7 @@ const draw = () => {
     if (text && element.textContent !== text) {
       element.textContent = text;
     }
-    element.title = `${whole.format(at)}\n${wholeUTC.format(at)}`;
+    element.title = `${tell.day(at)}, ${whole.format(at)}\n${dateOf(at, partsUTC).whole}, ${wholeUTC.format(at)}`;
   }
 };
 

@@ -9,7 +9,7 @@ import "./toasts.js";
 
 const nanosPerDollar = 1_000_000_000n;
 const tick = 1000;
-const count = new Intl.NumberFormat("en-US");
+const count = new Intl.NumberFormat(document.documentElement.dataset.region || "en-US");
 
 // dollars prints nano-dollars exactly: the cents, and every digit beyond them that is not zero.
 const dollars = (nanos) => {
