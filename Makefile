@@ -68,7 +68,7 @@ pgo-compare: pg ## build with and without PROFILE, and print the gain of the pro
 
 chaos: pg ## kill replicas and the database under load, and compare every answer with the ledger (two minutes, loopback only)
 	@$(MAKE) -s pg-bin | { read -r bin; export UMG_PG_BIN=$${UMG_PG_BIN:-$$bin}; log=$$(mktemp); status=0; \
-		$(GO) test -tags chaos ./e2e/faults -run '^TestChaos$$' -v -count=1 -timeout 10m 2>&1 | tee $$log; status=$${PIPESTATUS[0]}; \
+		$(GO) test -vet=off -tags chaos ./e2e/faults -run '^TestChaos$$' -v -count=1 -timeout 10m 2>&1 | tee $$log; status=$${PIPESTATUS[0]}; \
 		grep '^answers=' $$log | tail -1; rm -f $$log; exit $$status; }
 
 soak: tools ## kill and flood the gateway longer than every change does (over an hour, loopback only)
