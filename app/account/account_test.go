@@ -170,13 +170,21 @@ func TestAnUnknownUsersHashTakesAsLongAsARealOne(t *testing.T) {
 	must(t, err)
 	real, _, realKey, err := argon2id.DecodeHash(hash)
 	must(t, err)
-	dummy, _, dummyKey, err := argon2id.DecodeHash(unknownUserHash)
+	dummy, _, dummyKey, err := argon2id.DecodeHash(p.unknownUser)
 	must(t, err)
-	if *real != *dummy || len(realKey) != len(dummyKey) {
+	if *real != *p.cost || *real != *dummy || len(realKey) != len(dummyKey) {
 		t.Fatalf("%+v against %+v", *real, *dummy)
 	}
 	if same, err := p.matches(t.Context(), goodPassword, ""); err != nil || same {
 		t.Fatalf("the dummy hash matches a password: %v", err)
+	}
+}
+
+// TestServersHashPasswordsWithTheWholeCost holds the cost outside tests against the least that OWASP recommends for Argon2id.
+func TestServersHashPasswordsWithTheWholeCost(t *testing.T) {
+	t.Parallel()
+	if c := hashCost(false); c.Memory < 19*1024 || c.Iterations < 2 || c.Parallelism != 1 || c.SaltLength < 16 || c.KeyLength < 32 {
+		t.Errorf("servers hash with %+v", *c)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/mail"
 	"strconv"
 	"strings"
+	"testing"
 	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
@@ -21,20 +22,36 @@ const (
 	hashesWaitingMax = 64 // This many further hashes wait for their turn.
 	hashMemoryKiB    = 19 * 1024
 	hashRounds       = 2
+	testMemoryKiB    = 64 // memory of a hash in test binaries, which make thousands of hashes
 )
 
-// unknownUserHash is used in place of the hash of a user who does not exist, so that an unknown e-mail address takes as long as
+// unknownUserFormat makes the hash that replaces that of a user who does not exist, so that an unknown e-mail address takes as long as
 // a wrong password. No password matches it: its key is not the output of the function.
-const unknownUserHash = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+const unknownUserFormat = "$argon2id$v=19$m=%d,t=%d,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 // passwords hashes and compares passwords, few at a time.
 type passwords struct {
-	running *semaphore.Weighted
-	waiting *semaphore.Weighted
+	running     *semaphore.Weighted
+	waiting     *semaphore.Weighted
+	cost        *argon2id.Params
+	unknownUser string
 }
 
 func newPasswords() *passwords {
-	return &passwords{running: semaphore.NewWeighted(hashesMax), waiting: semaphore.NewWeighted(hashesMax + hashesWaitingMax)}
+	cost := hashCost(testing.Testing())
+	return &passwords{
+		running: semaphore.NewWeighted(hashesMax), waiting: semaphore.NewWeighted(hashesMax + hashesWaitingMax),
+		cost: cost, unknownUser: fmt.Sprintf(unknownUserFormat, cost.Memory, cost.Iterations),
+	}
+}
+
+// hashCost returns the cost of a new hash. Only a binary that go test has built makes cheap ones: no setting can.
+func hashCost(testBinary bool) *argon2id.Params {
+	cost := &argon2id.Params{Memory: hashMemoryKiB, Iterations: hashRounds, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+	if testBinary {
+		cost.Memory = testMemoryKiB
+	}
+	return cost
 }
 
 // turn waits until a hash may be computed. The caller calls done afterwards.
@@ -59,9 +76,7 @@ func (p *passwords) hash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	defer done()
-	hash, err := argon2id.CreateHash(password, &argon2id.Params{
-		Memory: hashMemoryKiB, Iterations: hashRounds, Parallelism: 1, SaltLength: 16, KeyLength: 32,
-	})
+	hash, err := argon2id.CreateHash(password, p.cost)
 	if err != nil {
 		return "", fmt.Errorf("account: hash a password: %w", err)
 	}
@@ -76,7 +91,7 @@ func (p *passwords) matches(ctx context.Context, password, hash string) (bool, e
 	}
 	defer done()
 	if hash == "" {
-		hash = unknownUserHash
+		hash = p.unknownUser
 	}
 	same, err := argon2id.ComparePasswordAndHash(password, hash)
 	if err != nil {

@@ -51,6 +51,7 @@ type Page struct {
 	book     *Book
 	source   string
 	rendered func() renderedPage
+	sections func() []section
 }
 
 // Block is a part of a page: text, or code in one or more languages.
@@ -148,6 +149,7 @@ func (b *Book) parse(name, raw string) (*Page, error) {
 	}
 	p.source = strings.TrimSpace(strings.Replace(body, errorsMark, errorsMarkdown(), 1)) + "\n"
 	p.rendered = sync.OnceValue(func() renderedPage { return render(p.source) })
+	p.sections = sync.OnceValue(p.divide)
 	return p, nil
 }
 

@@ -18,17 +18,24 @@ const (
 	excerptLeadBytes = 40 // An excerpt has this much text before the word.
 )
 
-// section is a part of a page that a hit leads to: a heading with the text below it.
+// section is a part of a page that a hit leads to: a heading with the text below it. Its title and text are also kept in lower case,
+// because every page that is not found searches the manual.
 type section struct {
-	page  *Page
-	id    string
-	title string
-	text  string
+	page     *Page
+	id       string
+	title    string
+	text     string
+	lowTitle string
+	lowText  string
 }
 
-// sections divides a page at its headings. Their ids are those that the page has when it is drawn.
-func (p *Page) sections() []section {
-	all := []section{{page: p, title: p.Title, text: p.Description + "\n"}}
+// divide divides a page at its headings. Their ids are those that the page has when it is drawn.
+func (p *Page) divide() []section {
+	all, text := []section{{page: p, title: p.Title}}, p.Description+"\n"
+	end := func() {
+		last := &all[len(all)-1]
+		last.text, last.lowTitle, last.lowText = text, strings.ToLower(last.title), strings.ToLower(text)
+	}
 	headings, fenced := p.Headings(), false
 	for line := range strings.Lines(p.source) {
 		if strings.HasPrefix(line, "```") {
@@ -36,12 +43,14 @@ func (p *Page) sections() []section {
 			continue
 		}
 		if !fenced && strings.HasPrefix(line, "#") && len(headings) > 0 {
-			all = append(all, section{page: p, id: headings[0].ID, title: headings[0].Text})
+			end()
+			all, text = append(all, section{page: p, id: headings[0].ID, title: headings[0].Text}), ""
 			headings = headings[1:]
 			continue
 		}
-		all[len(all)-1].text += line
+		text += line
 	}
+	end()
 	return all
 }
 
@@ -53,28 +62,29 @@ func (b *Book) Search(q string, most int) []Hit {
 		return nil
 	}
 	type found struct {
-		hit   Hit
+		at    *section
 		score int
 	}
 	var all []found
 	for _, p := range b.opened().pages {
-		for _, at := range p.sections() {
-			if score := at.score(words); score > 0 {
-				all = append(all, found{at.hit(words), score})
+		sections := p.sections()
+		for i := range sections {
+			if score := sections[i].score(words); score > 0 {
+				all = append(all, found{&sections[i], score})
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(x, y found) int { return cmp.Compare(y.score, x.score) })
 	hits := make([]Hit, 0, min(most, len(all)))
 	for _, f := range all[:min(most, len(all))] {
-		hits = append(hits, f.hit)
+		hits = append(hits, f.at.hit(words))
 	}
 	return hits
 }
 
 // score is how well a section matches, and zero for a section that lacks a word.
-func (at section) score(words []string) int {
-	title, text, score := strings.ToLower(at.title), strings.ToLower(at.text), 0
+func (at *section) score(words []string) int {
+	title, text, score := at.lowTitle, at.lowText, 0
 	for _, w := range words {
 		switch {
 		case title == w:
@@ -97,7 +107,7 @@ func (at section) score(words []string) int {
 	return score
 }
 
-func (at section) hit(words []string) Hit {
+func (at *section) hit(words []string) Hit {
 	h := Hit{Title: at.page.Title, Path: at.page.Path(), Excerpt: excerpt(at.text, words)}
 	if at.id != "" {
 		h.Title, h.Path = at.page.Title+" › "+at.title, h.Path+"#"+at.id

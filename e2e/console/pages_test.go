@@ -49,18 +49,25 @@ const runAxe = `async ({one, around}) => (await axe.run(around ? {exclude: ["mai
 		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {rules: {"target-size": {enabled: true}}}),
 	})).violations.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary.split("\n").slice(1).join(" ")).join(", "))`
 
-// reads opens a browser for a person, or for a visitor when there is none. The browser asks for reduced motion.
+// reads is opens with the accessibility checks, which each of its pages loads.
 func reads(t *testing.T, g *harness.Gateway, p *harness.ConsoleClient) *reading {
+	t.Helper()
+	r := opens(t, g, p)
+	script, err := os.ReadFile(axeFile)
+	r.Must(err)
+	r.Must(r.AddInitScript(playwright.Script{Content: new(string(script))}))
+	return r
+}
+
+// opens opens a browser for a person, or for a visitor when there is none. The browser asks for reduced motion.
+func opens(t *testing.T, g *harness.Gateway, p *harness.ConsoleClient) *reading {
 	t.Helper()
 	o := playwright.BrowserNewContextOptions{ReducedMotion: playwright.ReducedMotionReduce}
 	if p != nil {
 		o.StorageState = consoleState(p, g)
 	}
 	r := &reading{Tab: harness.NewTab(t, o), g: g, titles: map[string]string{}, retired: retiredPhrases(t)}
-	script, err := os.ReadFile(axeFile)
-	r.Must(err)
 	r.Must(r.AddInitScript(playwright.Script{Content: new(watchPolicy)}))
-	r.Must(r.AddInitScript(playwright.Script{Content: new(string(script))}))
 	return r
 }
 

@@ -97,7 +97,7 @@ func newReaders(t *testing.T) *tenants {
 	t.Helper()
 	g := harness.SharedVideoDemo(t)
 	m := &tenants{g: g, owner: harness.NewVideoCustomer(t, g, "reader"), routes: harness.Routes(t), things: map[string]string{
-		"model": harness.CheapModel, "tool": "aider", "version": "1", "document": "errors", "guide": "configuration", "provider": "meridian",
+		"model": harness.CheapModel, "tool": "aider", "version": "1", "document": "errors", "guide": "demo", "provider": "meridian",
 	}}
 	m.things["account"] = m.owner.AccountID
 	m.signedIn = m.owner.SignInToConsole(t)

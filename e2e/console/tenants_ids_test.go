@@ -300,7 +300,10 @@ var moments = regexp.MustCompile(`data-live-last="[0-9.]+"`)
 // alike insists that two answers differ in nothing but the ids that the requests put in.
 func (m *tenants) alike(t *testing.T, kind string, foreign, absent harness.Response) {
 	t.Helper()
-	a, b := moments.ReplaceAllString(m.neutral(foreign.Body), ""), moments.ReplaceAllString(m.neutral(absent.Body), "")
+	a, b := foreign.Body, absent.Body
+	if a != b {
+		a, b = moments.ReplaceAllString(m.neutral(a), ""), moments.ReplaceAllString(m.neutral(b), "")
+	}
 	if foreign.Status != absent.Status || a != b {
 		t.Errorf("a foreign %s and none: %d and %d\n%s", kind, foreign.Status, absent.Status, difference(a, b))
 	}

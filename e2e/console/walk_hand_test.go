@@ -140,7 +140,7 @@ var ringed = strings.Replace(`async (e) => {
 	return false;
 }`, "LOOK", look, 1)
 
-// seek keeps in the page which element a locator stands for. Much is asked of it on the way, and a locator would look for it through
+// seek waits for an element and keeps in the page which one a locator stands for. Much is asked of it on the way, and a locator would look for it through
 // the whole page each time, by names that a screen reader would say.
 func (k keysHand) seek(what playwright.Locator) {
 	k.p.T.Helper()
@@ -156,9 +156,8 @@ func (k keysHand) sought(question string) (any, error) {
 // reaches goes to a control, and fails with the way that was gone when it never comes, or cannot be seen to be there.
 func (k keysHand) reaches(what playwright.Locator) {
 	k.p.T.Helper()
-	k.p.Must(k.p.Expect.Locator(what).ToBeAttached())
-	waitForDrawing(k.p)
 	k.seek(what)
+	waitForDrawing(k.p)
 	var way []string
 	for range keysMax {
 		step, err := k.sought(towards)

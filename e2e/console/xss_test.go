@@ -96,7 +96,7 @@ type guarded struct {
 
 func guards(t *testing.T, g *harness.Gateway, p *harness.ConsoleClient, s *stranger) *guarded {
 	t.Helper()
-	r := &guarded{reading: reads(t, g, p), evil: s}
+	r := &guarded{reading: opens(t, g, p), evil: s}
 	r.Must(r.AddInitScript(playwright.Script{Content: new(armCanary)}))
 	r.Context().OnRequest(func(q playwright.Request) {
 		to := q.URL()
