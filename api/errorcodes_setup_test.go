@@ -17,6 +17,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/apikey"
+	"umg/app/apptest"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -150,7 +151,8 @@ func (w *errorWorld) serveAll(t *testing.T, p *plan) {
 	p.api.Audit = audit.New(p.db, time.Now, ids)
 	p.api.Content = contentlog.New(p.db, contentlog.Options{Audit: p.api.Audit, Now: time.Now, Log: log})
 	p.api.Accounts = account.New(p.db, p.api.Ledger, account.Options{
-		Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, BaseURL: "https://gateway.example",
+		PasswordMemoryKiB: apptest.PasswordMemoryKiB,
+		Now:               time.Now, IDs: ids, Random: rand.Reader, Log: log, BaseURL: "https://gateway.example",
 	})
 }
 

@@ -12,13 +12,15 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/apikey"
+	"umg/app/apptest"
 	"umg/billing"
 )
 
 // withAccounts serves the routes about keys, members and the account.
 func withAccounts(p *plan) {
 	p.api.Accounts = account.New(p.db, p.api.Ledger, account.Options{
-		Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Random: rand.Reader, Log: slog.New(slog.DiscardHandler),
+		PasswordMemoryKiB: apptest.PasswordMemoryKiB,
+		Now:               time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Random: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/apikey"
+	"umg/app/apptest"
 	"umg/billing"
 )
 
@@ -27,7 +28,8 @@ func manned(t *testing.T) *crew {
 	h := setup(t, func(p *plan) {
 		ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
 		p.api.Accounts = account.New(p.db, billing.NewLedger(p.db, billing.Options{Now: time.Now, IDs: ids, Log: log}), account.Options{
-			Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, BaseURL: "https://gateway.example",
+			PasswordMemoryKiB: apptest.PasswordMemoryKiB,
+			Now:               time.Now, IDs: ids, Random: rand.Reader, Log: log, BaseURL: "https://gateway.example",
 		})
 	})
 	c := &crew{house: h, auth: h.managing(), foreign: h.stranger()}

@@ -122,7 +122,8 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	h.startUpstream()
 	ledger := billing.NewLedger(h.db, billing.Options{Now: time.Now, IDs: ids, Log: log})
 	h.accounts = account.New(h.db, ledger, account.Options{
-		Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial.Policy{Amount: 5 * app.Dollar, Days: 30},
+		PasswordMemoryKiB: apptest.PasswordMemoryKiB,
+		Now:               time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial.Policy{Amount: 5 * app.Dollar, Days: 30},
 	})
 	h.apiKeys = keyService(h.db, h.accounts, ledger)
 	var err error

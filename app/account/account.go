@@ -3,6 +3,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -63,7 +64,9 @@ type Options struct {
 	SignUpsMax int         // SignUpsMax is the number of sign-ups per hour and address without a wait; zero means the default.
 	Mail       mail.Sender // Without Mail, e-mail addresses are not verified.
 	BaseURL    string      // BaseURL is the scheme and host of links in mails.
-	Key        [32]byte    // Key is the server's secret; it may be zero in commands that neither sign users in nor encrypt.
+	// PasswordMemoryKiB is the memory of a password hash. Zero means hashMemoryKiB, and only tests take less.
+	PasswordMemoryKiB uint32
+	Key               [32]byte // Key is the server's secret; it may be zero in commands that neither sign users in nor encrypt.
 }
 
 // Service makes users and accounts.
@@ -91,7 +94,7 @@ func New(db *sqlx.DB, ledger *billing.Ledger, o Options) *Service {
 		o.SignUpsMax = signUpsMax
 	}
 	return &Service{
-		db: db, ledger: ledger, o: o, passwords: newPasswords(), throttle: throttle{db: db, now: o.Now},
+		db: db, ledger: ledger, o: o, passwords: newPasswords(cmp.Or(o.PasswordMemoryKiB, hashMemoryKiB)), throttle: throttle{db: db, now: o.Now},
 		audit: audit.New(db, o.Now, o.IDs), vault: newVault(o.Key),
 		trials: trial.New(db, ledger, trial.Options{Policy: o.Trial, Now: o.Now, Mails: o.Mail != nil}),
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/trial"
 )
 
@@ -165,7 +166,7 @@ func TestSignInTellsUnknownUserAndWrongPasswordAlike(t *testing.T) {
 
 func TestAnUnknownUsersHashTakesAsLongAsARealOne(t *testing.T) {
 	t.Parallel()
-	p := newPasswords()
+	p := newPasswords(apptest.PasswordMemoryKiB)
 	hash, err := p.hash(t.Context(), goodPassword)
 	must(t, err)
 	real, _, realKey, err := argon2id.DecodeHash(hash)
@@ -183,14 +184,17 @@ func TestAnUnknownUsersHashTakesAsLongAsARealOne(t *testing.T) {
 // TestServersHashPasswordsWithTheWholeCost holds the cost outside tests against the least that OWASP recommends for Argon2id.
 func TestServersHashPasswordsWithTheWholeCost(t *testing.T) {
 	t.Parallel()
-	if c := hashCost(false); c.Memory < 19*1024 || c.Iterations < 2 || c.Parallelism != 1 || c.SaltLength < 16 || c.KeyLength < 32 {
+	b := setup(t)
+	o := b.o
+	o.PasswordMemoryKiB = 0
+	if c := New(b.db, b.ledger, o).passwords.cost; c.Memory < 19*1024 || c.Iterations < 2 || c.Parallelism != 1 || c.SaltLength < 16 || c.KeyLength < 32 {
 		t.Errorf("servers hash with %+v", *c)
 	}
 }
 
 func TestTooManyHashesAtOnceAreRefusedAndNotQueuedForEver(t *testing.T) {
 	t.Parallel()
-	p := newPasswords()
+	p := newPasswords(apptest.PasswordMemoryKiB)
 	var dones []func()
 	for range hashesMax {
 		done, err := p.turn(t.Context())

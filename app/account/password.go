@@ -6,7 +6,6 @@ import (
 	"net/mail"
 	"strconv"
 	"strings"
-	"testing"
 	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
@@ -22,7 +21,6 @@ const (
 	hashesWaitingMax = 64 // This many further hashes wait for their turn.
 	hashMemoryKiB    = 19 * 1024
 	hashRounds       = 2
-	testMemoryKiB    = 64 // memory of a hash in test binaries, which make thousands of hashes
 )
 
 // unknownUserFormat makes the hash that replaces that of a user who does not exist, so that an unknown e-mail address takes as long as
@@ -37,21 +35,13 @@ type passwords struct {
 	unknownUser string
 }
 
-func newPasswords() *passwords {
-	cost := hashCost(testing.Testing())
+// newPasswords returns passwords whose hashes take an amount of memory.
+func newPasswords(memoryKiB uint32) *passwords {
+	cost := &argon2id.Params{Memory: memoryKiB, Iterations: hashRounds, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	return &passwords{
 		running: semaphore.NewWeighted(hashesMax), waiting: semaphore.NewWeighted(hashesMax + hashesWaitingMax),
 		cost: cost, unknownUser: fmt.Sprintf(unknownUserFormat, cost.Memory, cost.Iterations),
 	}
-}
-
-// hashCost returns the cost of a new hash. Only a binary that go test has built makes cheap ones: no setting can.
-func hashCost(testBinary bool) *argon2id.Params {
-	cost := &argon2id.Params{Memory: hashMemoryKiB, Iterations: hashRounds, Parallelism: 1, SaltLength: 16, KeyLength: 32}
-	if testBinary {
-		cost.Memory = testMemoryKiB
-	}
-	return cost
 }
 
 // turn waits until a hash may be computed. The caller calls done afterwards.

@@ -32,7 +32,7 @@ func setup(t *testing.T, change ...func(*Options)) bundle {
 
 func setupOn(db *sqlx.DB, change ...func(*Options)) bundle {
 	c := apptest.NewClock()
-	o := Options{Now: c.Now, IDs: apptest.IDs(c.Now), Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
+	o := Options{PasswordMemoryKiB: apptest.PasswordMemoryKiB, Now: c.Now, IDs: apptest.IDs(c.Now), Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&o)
 	}

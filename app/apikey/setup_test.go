@@ -41,7 +41,7 @@ func setup(t *testing.T, change ...func(*account.Options)) bundle {
 
 func setupOn(db *sqlx.DB, change ...func(*account.Options)) bundle {
 	c := apptest.NewClock()
-	o := account.Options{Now: c.Now, IDs: apptest.IDs(c.Now), Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
+	o := account.Options{PasswordMemoryKiB: apptest.PasswordMemoryKiB, Now: c.Now, IDs: apptest.IDs(c.Now), Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&o)
 	}

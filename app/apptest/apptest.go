@@ -22,6 +22,9 @@ import (
 // eventuallyEvery is how often Eventually looks again.
 const eventuallyEvery = 2 * time.Millisecond
 
+// PasswordMemoryKiB is the memory of a password hash in tests, which make thousands of hashes.
+const PasswordMemoryKiB = 64
+
 // IDs returns a source of ids that begin with the time of a clock.
 func IDs(now app.Clock) app.IDs { return app.IDs{Now: now, Random: rand.Reader} }
 

@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apptest"
 	"umg/app/console"
 	"umg/app/notification"
 	"umg/app/postgres/pgtest"
@@ -57,7 +58,7 @@ func TestACodeAddsCreditThatTheLedgerNames(t *testing.T) {
 	p := h.signedIn("promo@example.com")
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
-	people := account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log})
+	people := account.New(db, ledger, account.Options{PasswordMemoryKiB: apptest.PasswordMemoryKiB, Now: time.Now, IDs: ids, Random: rand.Reader, Log: log})
 	if _, err := people.CreatePromo(t.Context(), account.Promo{
 		Code: "WELCOME2027", Amount: 12 * app.Dollar, Times: 1, Days: 10, ExpiresAt: time.Now().Add(time.Hour),
 	}); err != nil {

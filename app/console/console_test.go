@@ -86,7 +86,7 @@ func newFixture(t *testing.T, readable, db *sqlx.DB, upstream map[string]string,
 	})
 	options := console.Options{
 		PeopleServices: console.PeopleServices{
-			Accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial, Key: [32]byte{1}}),
+			Accounts: account.New(db, ledger, account.Options{PasswordMemoryKiB: apptest.PasswordMemoryKiB, Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial, Key: [32]byte{1}}),
 			Sessions: account.NewSessionStore(db, account.SessionOptions{
 				Key: [32]byte{1}, Now: time.Now, IDs: ids, Random: rand.Reader, ClientIP: server.ClientIP(nil),
 			}),

@@ -15,6 +15,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apptest"
 	"umg/app/console"
 	"umg/app/mail"
 	"umg/app/postgres/pgtest"
@@ -40,7 +41,8 @@ func posting(t *testing.T) (*fixture, *mail.Service) {
 	}
 	return newFixture(t, db, db, nil, func(o *console.Options) {
 		o.Accounts = account.New(db, o.Ledger, account.Options{
-			Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Mail: post, BaseURL: "http://gateway.test", Key: [32]byte{1},
+			PasswordMemoryKiB: apptest.PasswordMemoryKiB,
+			Now:               time.Now, IDs: ids, Random: rand.Reader, Log: log, Mail: post, BaseURL: "http://gateway.test", Key: [32]byte{1},
 		})
 	}), post
 }

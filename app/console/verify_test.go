@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apptest"
 	"umg/app/console"
 	"umg/app/mail"
 	"umg/app/postgres/pgtest"
@@ -31,7 +32,8 @@ func TestALinkVerifiesOnlyWhenItsButtonIsPressed(t *testing.T) {
 	h := newFixture(t, db, db, nil, func(o *console.Options) {
 		o.Trial = trial.Policy{Amount: 5 * app.Dollar, Days: 30, RequireVerified: true}
 		o.Accounts = account.New(db, o.Ledger, account.Options{
-			Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: o.Trial, Mail: post, BaseURL: "http://gateway.test",
+			PasswordMemoryKiB: apptest.PasswordMemoryKiB,
+			Now:               time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: o.Trial, Mail: post, BaseURL: "http://gateway.test",
 		})
 	})
 	if a := h.visitor().see("/console/sign-up"); !strings.Contains(a.body, "once you have opened the link") {

@@ -4,7 +4,7 @@ import "strings"
 
 const (
 	lettersAndDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	secretMax        = 4 << 10  // Redaction covers at most this many characters of one secret.
+	secretMax        = 4 << 10  // Redaction decides by at most this many characters whether there is a secret, and covers all of it.
 	blockMax         = 16 << 10 // The end of a private key is looked for in this many bytes behind its header.
 	betweenMax       = 8        // At most this many spaces, quotes and the like are between a name and its value.
 	loginMax         = 256      // The name and password in an address have at most this many characters.
@@ -161,7 +161,13 @@ func token(set *[256]bool, least int, digit bool) func(string, int, int) (int, i
 			}
 			to++
 		}
-		return begin, to, to-end >= least && (!digit || digits > 0)
+		if to-end < least || digit && digits == 0 {
+			return begin, to, false
+		}
+		for to < len(text) && set[text[to]] {
+			to++
+		}
+		return begin, to, true
 	}
 }
 
@@ -194,7 +200,7 @@ func named(text string, _, end int) (int, int, bool) {
 		}
 	}
 	to := from
-	for to < len(text) && to-from < secretMax && !valueEnds[text[to]] {
+	for to < len(text) && !valueEnds[text[to]] {
 		to++
 	}
 	return from, to, to-from >= valueLeast

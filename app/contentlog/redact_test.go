@@ -48,6 +48,20 @@ func TestWhatHasTheFormOfASecretIsTakenOut(t *testing.T) {
 	}
 }
 
+// TestALongSecretIsTakenOutWhole has an end of each secret that no bound may leave in the text.
+func TestALongSecretIsTakenOutWhole(t *testing.T) {
+	t.Parallel()
+	const end = "theEnd7"
+	for _, text := range []string{
+		"sk-umg-" + strings.Repeat("a1", secretMax) + end, "Authorization: Bearer " + strings.Repeat("a1", secretMax) + end,
+		`"password":"` + strings.Repeat("a1", secretMax) + end + `"`,
+	} {
+		if got, n := Redact(text); n != 1 || strings.Contains(got, end) {
+			t.Errorf("%d in a text of %d bytes, of which %d bytes are left", n, len(text), len(got))
+		}
+	}
+}
+
 func TestWordsOfPeopleStay(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apptest"
 	"umg/app/catalog"
 	"umg/app/mail"
 	"umg/app/notification"
@@ -101,7 +102,7 @@ func raised(prices catalog.Rates, by app.Amount) catalog.Rates {
 // populate makes accounts that used a model at different times, each with an owner and a developer.
 func populate(t *testing.T, db *sqlx.DB, model string, ledger *billing.Ledger, ids app.IDs) *account.Service {
 	t.Helper()
-	people := account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)})
+	people := account.New(db, ledger, account.Options{PasswordMemoryKiB: apptest.PasswordMemoryKiB, Now: time.Now, IDs: ids, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)})
 	for id, used := range map[string]string{"used": "1 day", "lately": "29 days", "before": "40 days", "never": ""} {
 		db.MustExec(`insert into accounts (id, created_at) values ($1, now())`, id)
 		for _, role := range []string{"owner", "developer"} {

@@ -54,7 +54,7 @@ func open(t *testing.T, db *sqlx.DB, env, addresses map[string]string) *replica 
 	t.Cleanup(providers.Close)
 	r.Service = setup.New(setup.Options{
 		DB: db, Ledger: ledger, Catalog: r.catalog, Providers: providers, Env: lookup, Addresses: addresses, Credit: 10 * app.Dollar,
-		Accounts: account.New(db, ledger, account.Options{Now: now, IDs: ids, Random: rand.Reader, Log: log, Key: [32]byte{1}}),
+		Accounts: account.New(db, ledger, account.Options{PasswordMemoryKiB: apptest.PasswordMemoryKiB, Now: now, IDs: ids, Random: rand.Reader, Log: log, Key: [32]byte{1}}),
 		Now:      now, IDs: ids, Random: rand.Reader, Log: log,
 	})
 	return r

@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apptest"
 	"umg/app/mail"
 	"umg/app/notification"
 	"umg/app/postgres"
@@ -30,7 +31,7 @@ func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
-	accounts := account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log})
+	accounts := account.New(db, ledger, account.Options{PasswordMemoryKiB: apptest.PasswordMemoryKiB, Now: time.Now, IDs: ids, Random: rand.Reader, Log: log})
 	g := &gatewayServer{
 		log: log, billing: billingLayer{mail: letters}, services: serviceLayer{accounts: accounts},
 		cfg: Config{httpFlags: httpFlags{BaseURL: "https://gateway.example"}},

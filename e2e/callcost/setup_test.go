@@ -69,7 +69,8 @@ func start(t testing.TB, answer []byte) *gatewayUnderTest {
 	log := slog.New(logwriter.NewHandler(lines, time.Now))
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
 	accounts := account.New(db, ledger, account.Options{
-		Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial.Policy{Amount: 5 * app.Dollar, Days: 30},
+		PasswordMemoryKiB: apptest.PasswordMemoryKiB,
+		Now:               time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial.Policy{Amount: 5 * app.Dollar, Days: 30},
 	})
 	owner, err := accounts.SignUp(t.Context(), account.SignUp{Email: "owner@example.com", Password: "a long enough passphrase", IP: "192.0.2.1"})
 	apptest.Must(t, err)
