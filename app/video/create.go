@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"umg/app"
 	"umg/app/asset"
 	"umg/app/catalog"
-	"umg/app/meter"
 	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
@@ -131,96 +129,7 @@ func (s *Service) existingJob(ctx context.Context, c *Call) (Job, bool, error) {
 	return job, true, err
 }
 
-// prepare understands a call, finds its model and routes, checks it against the contract, fills in what was left out and
-// prices it.
-func (s *Service) prepare(ctx context.Context, c *Call) (*plan, error) {
-	m, err := c.peek()
-	if err != nil {
-		return nil, err
-	}
-	p, now := &plan{}, s.o.Now()
-	id, err := modelOf(m, c.Source != "")
-	if err != nil {
-		return nil, err
-	}
-	if c.Source != "" { // what the body leaves out is found there
-		if err = s.loadSource(ctx, c, p, c.Source, paramSource); err != nil {
-			return nil, err
-		}
-		id = cmp.Or(id, p.source.Model)
-	}
-	if p.model, err = s.choose(c.Principal, id, now); err != nil {
-		return nil, err
-	}
-	if err = checkBody(p.model, c); err != nil {
-		return nil, err
-	}
-	if p.params, err = m.read(); err != nil {
-		return nil, err
-	}
-	if remixed := text(m.Remixed); c.Source == "" && remixed != "" {
-		if err = s.loadSource(ctx, c, p, remixed, paramRemixed); err != nil {
-			return nil, err
-		}
-	}
-	return p, s.complete(c, p)
-}
-
-// complete fills in a plan whose call is understood.
-func (s *Service) complete(c *Call, p *plan) (err error) {
-	if err = p.checkFrame(c); err != nil {
-		return err
-	}
-	if len(p.params.assets) > 0 && p.source != nil {
-		return invalid(paramAssets, "A remix begins with its source; leave asset_ids out.")
-	}
-	if p.routes, err = s.routesOf(p); err != nil { // before the measures: a model that cannot change the video is the reason
-		return err
-	}
-	if err = p.defaults(); err != nil {
-		return err
-	}
-	p.card = p.model.CardFor(p.params.size)
-	if p.cost, err = costOf(p.card, int64(p.params.seconds)); err != nil {
-		return fmt.Errorf("video: price of %s: %w", p.model.ID, err)
-	}
-	return nil
-}
-
-// loadSource finds the video that a call wants to change.
-func (s *Service) loadSource(ctx context.Context, c *Call, p *plan, id, param string) error {
-	row, err := visible(ctx, s.db, c.Principal.AccountID, id)
-	if err == nil {
-		err = row.ready(s.o.Now())
-	}
-	if e, ok := errors.AsType[*app.Error](err); ok && (e.Kind == app.NotFound || e.Kind == app.Invalid) {
-		return e.At(param)
-	}
-	p.source, p.sourceParam = &row, param
-	return err
-}
-
-// checkFrame refuses a picture where there can be none.
-func (p *plan) checkFrame(c *Call) error {
-	switch {
-	case c.Upload == nil && p.params.imageURL == "":
-		return nil
-	case p.source != nil:
-		return badImage("A remix begins with its source; leave input_reference out.")
-	case !slices.Contains(p.model.InputModalities, "image"):
-		return badImage("The model " + p.model.ID + " takes no picture as its first frame; leave input_reference out.")
-	}
-	return nil
-}
-
 const millisecondsPerSecond = 1000 // the meter of seconds counts milliseconds
-
-// costOf is the price of a video of so many seconds.
-func costOf(card billing.RateCard, seconds int64) (app.Amount, error) {
-	var usage meter.Counts
-	usage[meter.Seconds] = seconds * millisecondsPerSecond
-	return card.Cost(usage, meter.Terms{})
-}
 
 // open holds the credit and inserts the job in one transaction. A database that answers is given time, because calls of
 // one account wait for each other there. A database that does not answer is not asked again, so the caller gets an error
@@ -304,6 +213,18 @@ func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) e
 		}
 		return insert(ctx, tx, row)
 	}))
+}
+
+// insert keeps a new job. Columns that a new job does not have are left to their defaults.
+func insert(ctx context.Context, q postgres.Queryer, r *jobRow) error {
+	_, err := q.ExecContext(ctx, `
+		insert into video_jobs (id, account_id, key_id, user_id, model, prompt, size, seconds, end_user, remixed_from, image_type,
+			asset_ids, provider, style, upstream_model, state, rate_card_id, hold_nanos, due_at, deadline_at, callback_token, created_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+		r.ID, r.AccountID, r.KeyID, r.UserID, r.Model, r.Prompt, r.Size, r.Seconds, r.EndUser, r.RemixedFrom, r.ImageType,
+		append(pq.StringArray{}, r.Assets...), r.Provider, string(r.Style), r.UpstreamModel, string(r.State), r.RateCardID,
+		int64(r.Hold), r.DueAt, r.DeadlineAt, r.CallbackToken, r.CreatedAt)
+	return postgres.StoreError("video: insert", err)
 }
 
 func (s *Service) newRow(c *Call, p *plan) (*jobRow, error) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"fmt"
+
 	"umg/app"
 )
 
@@ -129,4 +131,33 @@ func (j Job) FileName(v Variant) string {
 		name += "-" + string(v)
 	}
 	return name + extensions[j.Content[v].Type]
+}
+
+// job is the row as its owner sees it.
+func (r *jobRow) job() (Job, error) {
+	j := Job{
+		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, UserID: r.UserID, Model: r.Model, Prompt: r.Prompt, Size: r.Size,
+		Seconds: r.Seconds, EndUser: r.EndUser, ImageType: r.ImageType, Assets: r.Assets, Provider: r.Provider, UpstreamModel: r.UpstreamModel,
+		State: r.State, Progress: r.Progress, Problem: Problem{Code: r.ErrorCode, Message: r.ErrorMessage},
+		RateCardID: r.RateCardID, Hold: r.Hold, Cost: r.Cost,
+		Times: Times{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), CompletedAt: utc(r.CompletedAt),
+			ExpiresAt: utc(r.ExpiresAt), PurgedAt: utc(r.PurgedAt), DeletedAt: utc(r.DeletedAt)},
+	}
+	if r.RemixedFrom != nil {
+		j.RemixedFrom = *r.RemixedFrom
+	}
+	if len(r.Metadata) > 0 {
+		j.Metadata = json.RawMessage(r.Metadata)
+	}
+	if err := json.Unmarshal(r.Content, &j.Content); err != nil {
+		return Job{}, fmt.Errorf("video: the content of %s cannot be read: %w", r.ID, err)
+	}
+	return j, nil
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return new(t.UTC())
 }

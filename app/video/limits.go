@@ -90,6 +90,16 @@ func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now 
 	return nil
 }
 
+// jobsSince counts the jobs of an account and a model that were made since a moment, and when the first of them was. What
+// no provider has taken does not count.
+func jobsSince(ctx context.Context, q postgres.Queryer, accountID, model string, since time.Time) (n int64, first time.Time, err error) {
+	err = q.QueryRowxContext(ctx, `
+		select count(*), coalesce(min(created_at), $3) from video_jobs
+		where account_id = $1 and model = $2 and created_at > $3 and (state <> 'failed' or upstream_id is not null)`,
+		accountID, model, since).Scan(&n, &first)
+	return n, first, postgres.StoreError("video: jobs of a day", err)
+}
+
 // Use is how many jobs of a model count towards the limits of an account.
 type Use struct {
 	Running int64 `db:"running"`

@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
 	"umg/billing"
@@ -217,6 +218,14 @@ func (s *Service) cancel(ctx context.Context, r *jobRow) (*postponed, error) {
 		return s.retryLater(ctx, r, f)
 	}
 	return nil, setCancelled(ctx, s.db, r, s.now(), s.jittered(s.waits().PollMin))
+}
+
+// setCancelled notes that the provider was asked to stop.
+func setCancelled(ctx context.Context, q postgres.Queryer, r *jobRow, now, due time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set cancelled_at = $2, tries = 0, claimed_until = $2, due_at = $3 where id = $1 and cancelled_at is null`,
+		r.ID, now, due)
+	return postgres.StoreError("video: set cancelled", err)
 }
 
 // uniqueViolation is the condition of a value that another row has.
