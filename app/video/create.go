@@ -215,6 +215,48 @@ func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) e
 	}))
 }
 
+// checkJobs refuses a job beyond what an account may run at once or start in a day. The caller holds the row of the
+// account's credit, so that calls of one account count one after the other.
+func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now time.Time) error {
+	factor := int64(max(c.LimitFactor, 1))
+	if most := m.Limits.JobsRunning * factor; most > 0 {
+		var jobs int64 // those that have not ended, the hidden ones too
+		err := tx.GetContext(ctx, &jobs, `select count(*) from video_jobs where account_id = $1 and model = $2 and `+running,
+			c.Principal.AccountID, m.ID)
+		if err != nil {
+			return postgres.StoreError("video: running jobs", err)
+		}
+		if jobs >= most {
+			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
+				"This account may render %s of %s at a time, and does. Wait for one to finish, or delete one.", videoCount(most), m.ID).
+				After(runningRetryAfter)
+		}
+	}
+	if most := m.Limits.JobsPerDay * factor; most > 0 {
+		made, oldest, err := jobsSince(ctx, tx, c.Principal.AccountID, m.ID, now.Add(-day))
+		if err != nil {
+			return err
+		}
+		if made >= most {
+			wait := oldest.Add(day).Sub(now)
+			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
+				"This account may make %s of %s in 24 hours, and has. The next is possible in %s.", videoCount(most), m.ID, waitText(wait)).
+				After(min(max(wait, time.Second), retryAfterMax))
+		}
+	}
+	return nil
+}
+
+// jobsSince counts the jobs of an account and a model that were made since a moment, and when the first of them was. What
+// no provider has taken does not count.
+func jobsSince(ctx context.Context, q postgres.Queryer, accountID, model string, since time.Time) (n int64, first time.Time, err error) {
+	err = q.QueryRowxContext(ctx, `
+		select count(*), coalesce(min(created_at), $3) from video_jobs
+		where account_id = $1 and model = $2 and created_at > $3 and (state <> 'failed' or upstream_id is not null)`,
+		accountID, model, since).Scan(&n, &first)
+	return n, first, postgres.StoreError("video: jobs of a day", err)
+}
+
 // insert keeps a new job. Columns that a new job does not have are left to their defaults.
 func insert(ctx context.Context, q postgres.Queryer, r *jobRow) error {
 	_, err := q.ExecContext(ctx, `

@@ -71,6 +71,14 @@ func (s *Service) look(ctx context.Context, r *jobRow) (*postponed, error) {
 	return s.running(ctx, r, task)
 }
 
+// expired ends a job that has had no verdict until its deadline.
+func (s *Service) expired(ctx context.Context, r *jobRow) (bool, error) {
+	if s.now().Before(r.DeadlineAt) {
+		return false, nil
+	}
+	return true, s.finish(ctx, r, giveUp(r))
+}
+
 // running keeps the state and the progress of a job that goes on. Neither goes back, whatever the provider says.
 func (s *Service) running(ctx context.Context, r *jobRow, task videoapi.Task) (*postponed, error) {
 	due := s.nextLook(r)

@@ -51,6 +51,19 @@ func (s *Service) purge(ctx context.Context, r *jobRow) (*postponed, error) {
 	return nil, setPurged(ctx, s.db, r.ID, s.now())
 }
 
+// deleteFiles deletes the film and the pictures of a job, those too that its row does not name, and reports whether none is left.
+func (s *Service) deleteFiles(ctx context.Context, r *jobRow) bool {
+	for _, v := range Variants() {
+		if err := s.o.Store.Delete(ctx, key(r.AccountID, r.ID, v)); err != nil {
+			if ctx.Err() == nil {
+				s.o.Log.Warn("removing video content failed", "video_id", r.ID, "variant", v, "error", err)
+			}
+			return false
+		}
+	}
+	return true
+}
+
 // checkLateResult asks once for the result of a job that has failed without one. A success changes nothing and is never charged, but
 // it is counted, because the provider charges the platform for it.
 func (s *Service) checkLateResult(ctx context.Context, r *jobRow) {

@@ -94,14 +94,6 @@ func (s *Service) retryLater(ctx context.Context, r *jobRow, f *provider.Fault) 
 // released gives a job back as it was, so that any worker may claim it at once.
 func (s *Service) released(r *jobRow) *postponed { return &postponed{r, s.now(), r.Tries} }
 
-// expired ends a job that has had no verdict until its deadline.
-func (s *Service) expired(ctx context.Context, r *jobRow) (bool, error) {
-	if s.now().Before(r.DeadlineAt) {
-		return false, nil
-	}
-	return true, s.finish(ctx, r, giveUp(r))
-}
-
 // giveUp is the end of a job whose provider gave no result in time.
 func giveUp(r *jobRow) jobResult {
 	if r.State == Storing {

@@ -134,15 +134,6 @@ func find(ctx context.Context, q postgres.Queryer, accountID, id string) (row jo
 	return oneRow(ctx, q, "video: find", `select `+columns+` from video_jobs where id = $1 and account_id = $2`, id, accountID)
 }
 
-// visible reads a job that its owner can see. All others are one and the same error.
-func visible(ctx context.Context, q postgres.Queryer, accountID, id string) (jobRow, error) {
-	row, found, err := find(ctx, q, accountID, id)
-	if err == nil && (!found || row.DeletedAt != nil) {
-		return jobRow{}, noVideo()
-	}
-	return row, err
-}
-
 // noVideo is the one answer for a video that never existed, was deleted or belongs to another account.
 func noVideo() *app.Error {
 	return app.Errorf(app.NotFound, codeMissingVideo, "There is no such video. GET /v1/videos lists yours.").At(paramSource)

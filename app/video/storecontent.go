@@ -10,7 +10,6 @@ import (
 	"math/bits"
 	"mime"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -158,19 +157,6 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *heldClaim) (sto
 	}
 	got.late = s.keepPictures(ctx, r, route, task, spool.Name(), s.waits().PicturesMax, got.files)
 	return got, nil, context.Cause(l.ctx)
-}
-
-// sweep removes what copies that were killed have left in the folder of temporary files.
-func (s *Service) sweep(dir string) {
-	left, _ := filepath.Glob(filepath.Join(dir, spoolPattern)) // the pattern is well formed
-	for _, name := range left {
-		if info, err := os.Stat(name); err != nil || time.Since(info.ModTime()) < spoolAgeMax+s.waits().CopyMax {
-			continue
-		}
-		if err := os.Remove(name); err != nil {
-			s.o.Log.Warn("removing spool file failed", "file", name, "error", err)
-		}
-	}
 }
 
 // refreshTask asks once more where the files are. Another verdict than before is none: the first one stands.

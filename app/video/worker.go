@@ -15,6 +15,8 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"path/filepath"
+
 	"umg/app/postgres"
 )
 
@@ -131,6 +133,19 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 	defer stop.Stop()
 	working.Wait()
 	return err
+}
+
+// sweep removes what copies that were killed have left in the folder of temporary files.
+func (s *Service) sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, spoolPattern)) // the pattern is well formed
+	for _, name := range left {
+		if info, err := os.Stat(name); err != nil || time.Since(info.ModTime()) < spoolAgeMax+s.waits().CopyMax {
+			continue
+		}
+		if err := os.Remove(name); err != nil {
+			s.o.Log.Warn("removing spool file failed", "file", name, "error", err)
+		}
+	}
 }
 
 // Work makes one pass over what is due, including what becomes due by it, and says how many steps it took. A step that
