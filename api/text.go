@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"strconv"
+
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/gateway"
@@ -216,6 +218,19 @@ func (s *responseWriter) Begin(status int, contentType string, extra http.Header
 	s.api.setTiming(s.x, h)
 	r.WriteHeader(status)
 	return nil
+}
+
+// setTiming sets the headers about how long the answer took to begin, whose texts share their memory.
+func (a *API) setTiming(x *call, h http.Header) {
+	var short [80]byte
+	said, took := x.log.appendServerTiming(short[:0], a.now())
+	timing := len(said)
+	text := string(strconv.AppendInt(said, took.Milliseconds(), 10))
+	h["Server-Timing"] = x.headers.one(text[:timing])
+	processing := x.headers.one(text[timing:])
+	for _, name := range a.o.Catalog.Snapshot().Spellings(processingHeader) {
+		h[name] = processing
+	}
 }
 
 // Write hands bytes to the socket under a deadline of their own, so that a client that stops reading ends.

@@ -25,27 +25,6 @@ func (l *RequestLog) appendServerTiming(said []byte, now time.Time) ([]byte, tim
 	return said, own + upstream
 }
 
-// setTiming sets the headers about how long the answer took to begin, whose texts share their memory.
-func (a *API) setTiming(x *call, h http.Header) {
-	var short [80]byte
-	said, took := x.log.appendServerTiming(short[:0], a.now())
-	timing := len(said)
-	text := string(strconv.AppendInt(said, took.Milliseconds(), 10))
-	h["Server-Timing"] = x.headers.one(text[:timing])
-	processing := x.headers.one(text[timing:])
-	for _, name := range a.o.Catalog.Snapshot().Spellings(processingHeader) {
-		h[name] = processing
-	}
-}
-
 func appendMilliseconds(to []byte, d time.Duration) []byte {
 	return strconv.AppendFloat(to, float64(d.Microseconds())/1000, 'f', -1, 64)
-}
-
-// setProcessingMs sets the same time as one number, under every name that the catalog gives the header.
-func (a *API) setProcessingMs(h http.Header, took time.Duration) {
-	said := []string{strconv.FormatInt(took.Milliseconds(), 10)}
-	for _, name := range a.o.Catalog.Snapshot().Spellings(processingHeader) {
-		h[name] = said
-	}
 }

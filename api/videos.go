@@ -150,6 +150,14 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 	return a.send(x, body)
 }
 
+// setProcessingMs sets the same time as one number, under every name that the catalog gives the header.
+func (a *API) setProcessingMs(h http.Header, took time.Duration) {
+	said := []string{strconv.FormatInt(took.Milliseconds(), 10)}
+	for _, name := range a.o.Catalog.Snapshot().Spellings(processingHeader) {
+		h[name] = said
+	}
+}
+
 // quote is the answer to a dry run: what the call would cost, with nothing made and nothing spent.
 type quote struct {
 	Object         string     `json:"object"`

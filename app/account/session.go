@@ -264,6 +264,10 @@ func (s *SessionStore) end(ctx context.Context, w http.ResponseWriter, session *
 	return nil
 }
 
+func deleteSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) error {
+	return postgres.Exec(ctx, q, `delete from sessions where token_hash = $1`, f[:])
+}
+
 // create stores a session under a new random token and sets the cookie.
 func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *sessions.Session, u User, plain []byte) error {
 	token, f, err := s.newToken()

@@ -143,10 +143,6 @@ func sessionByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint,
 	return r, err == nil, err
 }
 
-func deleteSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) error {
-	return postgres.Exec(ctx, q, `delete from sessions where token_hash = $1`, f[:])
-}
-
 func deleteOtherSessions(ctx context.Context, q postgres.Queryer, userID, keep string) (int64, error) {
 	return postgres.ChangedRows(q.ExecContext(ctx, `delete from sessions where user_id = $1 and id <> $2`, userID, keep))
 }

@@ -8,6 +8,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/llm"
+	"umg/app/provider/health"
 	"umg/billing/usage"
 )
 
@@ -165,3 +166,51 @@ func healthOf(s *usage.ModelStats) Health { return Health{Succeeded: s.Answered,
 
 // ended reports whether a model was shut down before now.
 func ended(m *catalog.Model, now time.Time) bool { return m.Ended(now) != nil }
+
+// judge decides the state of one model.
+func (s *Service) judge(m *catalog.Model, stats usage.ModelStats, now time.Time) Verdict {
+	v := Verdict{Reason: m.Notice, Stats: stats, Health: healthOf(&stats)}
+	pause, isPaused := s.pauseOf(m)
+	routes := s.routesOf(m)
+	switch {
+	case !m.Available:
+		v.State = Coming
+	case ended(m, now):
+		v.State = Ended
+	case isPaused:
+		v.State, v.Reason = Paused, pause.Reason
+	case m.Paused:
+		v.State = Paused
+	case !m.Answers():
+		v.State = Unserved
+	case routes.paused == len(m.Routes):
+		v.State = Paused
+	case routes.paused+routes.ejected == len(m.Routes):
+		v.State, v.NoRoute = Failing, true
+	default:
+		v.State = v.Health.state()
+	}
+	return v
+}
+
+func (s *Service) pauseOf(m *catalog.Model) (health.Pause, bool) {
+	if s.o.Health == nil {
+		return health.Pause{}, false
+	}
+	return s.o.Health.ModelPaused(m.ID)
+}
+
+func (s *Service) routesOf(m *catalog.Model) (c routeCounts) {
+	if s.o.Health == nil {
+		return c
+	}
+	for i := range m.Routes {
+		switch s.o.Health.Blocked(&m.Routes[i]) {
+		case health.Paused:
+			c.paused++
+		case health.Ejected:
+			c.ejected++
+		}
+	}
+	return c
+}

@@ -90,27 +90,6 @@ func (a *access) addQuery(u *url.URL) {
 	u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+a.query, "&")
 }
 
-// secrets are the texts that no one may see.
-func (a *access) secrets() []string {
-	if a.source != nil {
-		return a.source.Secrets()
-	}
-	return a.texts
-}
-
-// isIn reports whether a text has the credential.
-func (a *access) isIn(text string) bool {
-	for _, secret := range a.secrets() {
-		if strings.Contains(text, secret) {
-			return true
-		}
-	}
-	return false
-}
-
-// hide returns a text without the credential.
-func (a *access) hide(text string) string { return credential.Redact(text, a.secrets()) }
-
 // exchange authorizes a request and sends it. Use observes the connection; without it, nothing is sent again after a stale connection.
 // A request that the provider rejects with status 401 is authorized and sent once more when its token can be replaced: the provider has
 // not processed it. The request must have a GetBody when it has a body, which is that of the payload.

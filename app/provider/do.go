@@ -153,9 +153,3 @@ func (a *Reply) StatusFault(status int, body []byte) *Fault {
 
 // BodyFault returns the fault of an error body with a successful status. Its status is the one in the body.
 func (a *Reply) BodyFault(body []byte) *Fault { return errorFault(a.Header, body, a.target) }
-
-// Redact returns a text of the upstream without anything that looks like a credential, an address or an account.
-func (a *Reply) Redact(text string) string { return a.target.redact(text) }
-
-// HasCredential reports whether a text has a part of the credential or a token of it.
-func (a *Reply) HasCredential(text string) bool { return a.target.access.isIn(text) }

@@ -139,30 +139,6 @@ func plainWord(code string) string {
 	return code
 }
 
-// redact returns an upstream's message as a client may read it.
-func (t *target) redact(text string) string {
-	text = strings.Map(printable, t.access.hide(text))
-	list := strings.Fields(text)
-	bearer := false
-	for i, w := range list {
-		if bearer || t.isSensitive(w) {
-			list[i] = "[redacted]"
-		}
-		bearer = strings.EqualFold(strings.Trim(w, `"'(:`), "bearer") // A credential follows.
-	}
-	return app.Truncate(strings.Join(list, " "), messageRunesMax)
-}
-
-// isSensitive reports whether a word of a message may be a credential, an address or an account.
-func (t *target) isSensitive(w string) bool {
-	lower := strings.ToLower(w)
-	if t.url != nil && strings.Contains(lower, strings.ToLower(t.url.Hostname())) ||
-		strings.Contains(w, "://") {
-		return true
-	}
-	return looksLikeKey(w)
-}
-
 // hideKeys returns a text without the words that look like credentials or accounts.
 func hideKeys(text string) string {
 	list := strings.Fields(strings.Map(printable, text))
@@ -182,23 +158,6 @@ func printable(r rune) rune {
 		return ' '
 	}
 	return r
-}
-
-// looksLikeKey reports whether a word of a message may be a credential or an account.
-func looksLikeKey(w string) bool {
-	for _, part := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(`"'()[]{}<>,;:=`+"`", r) }) {
-		part = strings.Trim(part, ".!?")
-		lower := strings.ToLower(part)
-		for _, prefix := range []string{"sk-", "pk-", "rk-", "key-", "org-", "org_", "proj_", "proj-", "acct_", "user-"} {
-			if strings.HasPrefix(lower, prefix) && len(lower) > len(prefix)+3 {
-				return true
-			}
-		}
-		if len(part) >= wordBytesMax && hasLettersAndDigits(part) {
-			return true
-		}
-	}
-	return false
 }
 
 // hasLettersAndDigits reports whether a word consists of letters and digits, and has both.

@@ -122,92 +122,11 @@ func (l *Limiter) Account(factor int) Account {
 	return Account{RequestsPerMinute: l.account.RequestsPerMinute * n, TokensPerMinute: l.account.TokensPerMinute * n}
 }
 
-// Take lets a call through and counts it against all its limits, or against none, and reports which limit it met. The
-// slot has what is left in both cases; the slot of a refused call need not be released. Take does not notice a caller
-// who leaves: it takes no longer than the wait for Redis, and it would be uncertain whether such a call was counted.
-func (l *Limiter) Take(a Request) (*Slot, error) {
-	b := a.bounds()
-	var s *Slot
-	var met refusal
-	if l.shared == nil {
-		s, met = l.enter(&a, &b, check|count)
-	} else {
-		s, met = l.shared.take(l, &a, &b)
-	}
-	if met.what == nothing {
-		return s, nil
-	}
-	l.refused[met.what].Add(1)
-	return s, met.explain(&a, &b)
-}
-
-// Join counts an admitted call against the limits of its model and against all limits of tokens. The ask names the account and
-// the key that were admitted. When it is refused, the slot still has what Admit counted.
-func (s *Slot) Join(a Request) error {
-	a.slot = s
-	_, err := s.limiter.Take(a)
-	return err
-}
-
 // These are the steps of enter. A call that other replicas have a say in is checked here, counted there, and then counted here.
 const (
 	check = 1 << iota
 	count
 )
-
-// enter checks whether anything here blocks a call, and counts it here. Without counting there is a slot only for
-// what is refused.
-func (l *Limiter) enter(a *Request, b *[gatesCount]bounds, steps int) (*Slot, refusal) {
-	now := l.now()
-	sh := l.shard(a.AccountID)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	acc := sh.account(a.AccountID, now)
-	gates := acc.gates(a, b, now)
-	if steps&check != 0 {
-		if met := refusalOf(&gates, b, a.Tokens, a.slot != nil); met.what != nothing {
-			s := a.slot
-			if s == nil {
-				s = &Slot{limiter: l, account: acc, released: true}
-			}
-			s.look(&gates)
-			return s, met
-		}
-	}
-	if steps&count == 0 {
-		return nil, refusal{}
-	}
-	s := a.slot
-	if s == nil {
-		s = &Slot{limiter: l, account: acc, key: gates[keyGate]}
-	}
-	s.model = gates[modelGate]
-	for i, g := range gates {
-		switch {
-		case g == nil:
-		case i != modelGate && a.slot != nil:
-			s.tokens[i] = g.spend(acc, a.Tokens, now)
-		default:
-			s.tokens[i] = g.enter(acc, a.Tokens, now)
-		}
-	}
-	s.look(&gates)
-	return s, refusal{}
-}
-
-// gates are those of a call, brought up to now.
-func (acc *account) gates(a *Request, b *[gatesCount]bounds, now time.Time) [gatesCount]*gate {
-	found := [gatesCount]*gate{accountGate: &acc.gate, modelGate: find(acc.models, a.Model, accountModelsMax)}
-	if a.Key.limited() {
-		found[keyGate] = acc.keyGate(a.Key.ID)
-	}
-	for i, g := range found {
-		if g != nil {
-			g.fill(&b[i], now)
-		}
-	}
-	return found
-}
 
 // Slot is a call that was let through. It ends with exactly one Release.
 type Slot struct {
@@ -220,16 +139,6 @@ type Slot struct {
 	left     Window
 	lease    *lease // Lease has the places that other replicas know of. It is nil without Redis.
 	released bool
-}
-
-// look notes what is left in the tightest of the gates.
-func (s *Slot) look(gates *[gatesCount]*gate) {
-	s.requests, s.left = Window{}, Window{}
-	for _, g := range gates {
-		if g != nil {
-			s.requests, s.left = tighter(s.requests, g.requests.window()), tighter(s.left, g.tokens.window())
-		}
-	}
 }
 
 // Release ends the call and corrects the tokens it was counted with to those it used. A second Release does nothing.

@@ -11,9 +11,15 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cmp"
+	"context"
+	"slices"
+
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/meter"
 	"umg/app/ratelimit"
+	"umg/billing"
 )
 
 const (
@@ -91,6 +97,74 @@ func (c *Call) peek() (members, error) {
 		return m, errJSON("The body is not valid JSON near byte "+strconv.FormatInt(at.ByteOffset+1, 10)+".", err)
 	}
 	return m, errJSON("The body is not valid JSON.", err)
+}
+
+// prepare understands a call, finds its model and routes, checks it against the contract, fills in what was left out and
+// prices it.
+func (s *Service) prepare(ctx context.Context, c *Call) (*plan, error) {
+	m, err := c.peek()
+	if err != nil {
+		return nil, err
+	}
+	p, now := &plan{}, s.o.Now()
+	id, err := modelOf(m, c.Source != "")
+	if err != nil {
+		return nil, err
+	}
+	if c.Source != "" { // what the body leaves out is found there
+		if err = s.loadSource(ctx, c, p, c.Source, paramSource); err != nil {
+			return nil, err
+		}
+		id = cmp.Or(id, p.source.Model)
+	}
+	if p.model, err = s.choose(c.Principal, id, now); err != nil {
+		return nil, err
+	}
+	if err = checkBody(p.model, c); err != nil {
+		return nil, err
+	}
+	if p.params, err = m.read(); err != nil {
+		return nil, err
+	}
+	if remixed := text(m.Remixed); c.Source == "" && remixed != "" {
+		if err = s.loadSource(ctx, c, p, remixed, paramRemixed); err != nil {
+			return nil, err
+		}
+	}
+	return p, s.complete(c, p)
+}
+
+// loadSource finds the video that a call wants to change.
+func (s *Service) loadSource(ctx context.Context, c *Call, p *plan, id, param string) error {
+	row, err := visible(ctx, s.db, c.Principal.AccountID, id)
+	if err == nil {
+		err = row.ready(s.o.Now())
+	}
+	if e, ok := errors.AsType[*app.Error](err); ok && (e.Kind == app.NotFound || e.Kind == app.Invalid) {
+		return e.At(param)
+	}
+	p.source, p.sourceParam = &row, param
+	return err
+}
+
+// checkFrame refuses a picture where there can be none.
+func (p *plan) checkFrame(c *Call) error {
+	switch {
+	case c.Upload == nil && p.params.imageURL == "":
+		return nil
+	case p.source != nil:
+		return badImage("A remix begins with its source; leave input_reference out.")
+	case !slices.Contains(p.model.InputModalities, "image"):
+		return badImage("The model " + p.model.ID + " takes no picture as its first frame; leave input_reference out.")
+	}
+	return nil
+}
+
+// costOf is the price of a video of so many seconds.
+func costOf(card billing.RateCard, seconds int64) (app.Amount, error) {
+	var usage meter.Counts
+	usage[meter.Seconds] = seconds * millisecondsPerSecond
+	return card.Cost(usage, meter.Terms{})
 }
 
 // invalid is the error for a member of the call that is wrong.

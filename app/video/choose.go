@@ -187,3 +187,24 @@ func (p *plan) defaults() error {
 	}
 	return nil
 }
+
+// complete fills in a plan whose call is understood.
+func (s *Service) complete(c *Call, p *plan) (err error) {
+	if err = p.checkFrame(c); err != nil {
+		return err
+	}
+	if len(p.params.assets) > 0 && p.source != nil {
+		return invalid(paramAssets, "A remix begins with its source; leave asset_ids out.")
+	}
+	if p.routes, err = s.routesOf(p); err != nil { // before the measures: a model that cannot change the video is the reason
+		return err
+	}
+	if err = p.defaults(); err != nil {
+		return err
+	}
+	p.card = p.model.CardFor(p.params.size)
+	if p.cost, err = costOf(p.card, int64(p.params.seconds)); err != nil {
+		return fmt.Errorf("video: price of %s: %w", p.model.ID, err)
+	}
+	return nil
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"umg/app"
 	"umg/app/asset"
 	"umg/app/catalog"
-	"umg/app/meter"
 	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
@@ -131,96 +129,7 @@ func (s *Service) existingJob(ctx context.Context, c *Call) (Job, bool, error) {
 	return job, true, err
 }
 
-// prepare understands a call, finds its model and routes, checks it against the contract, fills in what was left out and
-// prices it.
-func (s *Service) prepare(ctx context.Context, c *Call) (*plan, error) {
-	m, err := c.peek()
-	if err != nil {
-		return nil, err
-	}
-	p, now := &plan{}, s.o.Now()
-	id, err := modelOf(m, c.Source != "")
-	if err != nil {
-		return nil, err
-	}
-	if c.Source != "" { // what the body leaves out is found there
-		if err = s.loadSource(ctx, c, p, c.Source, paramSource); err != nil {
-			return nil, err
-		}
-		id = cmp.Or(id, p.source.Model)
-	}
-	if p.model, err = s.choose(c.Principal, id, now); err != nil {
-		return nil, err
-	}
-	if err = checkBody(p.model, c); err != nil {
-		return nil, err
-	}
-	if p.params, err = m.read(); err != nil {
-		return nil, err
-	}
-	if remixed := text(m.Remixed); c.Source == "" && remixed != "" {
-		if err = s.loadSource(ctx, c, p, remixed, paramRemixed); err != nil {
-			return nil, err
-		}
-	}
-	return p, s.complete(c, p)
-}
-
-// complete fills in a plan whose call is understood.
-func (s *Service) complete(c *Call, p *plan) (err error) {
-	if err = p.checkFrame(c); err != nil {
-		return err
-	}
-	if len(p.params.assets) > 0 && p.source != nil {
-		return invalid(paramAssets, "A remix begins with its source; leave asset_ids out.")
-	}
-	if p.routes, err = s.routesOf(p); err != nil { // before the measures: a model that cannot change the video is the reason
-		return err
-	}
-	if err = p.defaults(); err != nil {
-		return err
-	}
-	p.card = p.model.CardFor(p.params.size)
-	if p.cost, err = costOf(p.card, int64(p.params.seconds)); err != nil {
-		return fmt.Errorf("video: price of %s: %w", p.model.ID, err)
-	}
-	return nil
-}
-
-// loadSource finds the video that a call wants to change.
-func (s *Service) loadSource(ctx context.Context, c *Call, p *plan, id, param string) error {
-	row, err := visible(ctx, s.db, c.Principal.AccountID, id)
-	if err == nil {
-		err = row.ready(s.o.Now())
-	}
-	if e, ok := errors.AsType[*app.Error](err); ok && (e.Kind == app.NotFound || e.Kind == app.Invalid) {
-		return e.At(param)
-	}
-	p.source, p.sourceParam = &row, param
-	return err
-}
-
-// checkFrame refuses a picture where there can be none.
-func (p *plan) checkFrame(c *Call) error {
-	switch {
-	case c.Upload == nil && p.params.imageURL == "":
-		return nil
-	case p.source != nil:
-		return badImage("A remix begins with its source; leave input_reference out.")
-	case !slices.Contains(p.model.InputModalities, "image"):
-		return badImage("The model " + p.model.ID + " takes no picture as its first frame; leave input_reference out.")
-	}
-	return nil
-}
-
 const millisecondsPerSecond = 1000 // the meter of seconds counts milliseconds
-
-// costOf is the price of a video of so many seconds.
-func costOf(card billing.RateCard, seconds int64) (app.Amount, error) {
-	var usage meter.Counts
-	usage[meter.Seconds] = seconds * millisecondsPerSecond
-	return card.Cost(usage, meter.Terms{})
-}
 
 // open holds the credit and inserts the job in one transaction. A database that answers is given time, because calls of
 // one account wait for each other there. A database that does not answer is not asked again, so the caller gets an error
@@ -304,6 +213,60 @@ func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) e
 		}
 		return insert(ctx, tx, row)
 	}))
+}
+
+// checkJobs refuses a job beyond what an account may run at once or start in a day. The caller holds the row of the
+// account's credit, so that calls of one account count one after the other.
+func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now time.Time) error {
+	factor := int64(max(c.LimitFactor, 1))
+	if most := m.Limits.JobsRunning * factor; most > 0 {
+		var jobs int64 // those that have not ended, the hidden ones too
+		err := tx.GetContext(ctx, &jobs, `select count(*) from video_jobs where account_id = $1 and model = $2 and `+running,
+			c.Principal.AccountID, m.ID)
+		if err != nil {
+			return postgres.StoreError("video: running jobs", err)
+		}
+		if jobs >= most {
+			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
+				"This account may render %s of %s at a time, and does. Wait for one to finish, or delete one.", videoCount(most), m.ID).
+				After(runningRetryAfter)
+		}
+	}
+	if most := m.Limits.JobsPerDay * factor; most > 0 {
+		made, oldest, err := jobsSince(ctx, tx, c.Principal.AccountID, m.ID, now.Add(-day))
+		if err != nil {
+			return err
+		}
+		if made >= most {
+			wait := oldest.Add(day).Sub(now)
+			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
+				"This account may make %s of %s in 24 hours, and has. The next is possible in %s.", videoCount(most), m.ID, waitText(wait)).
+				After(min(max(wait, time.Second), retryAfterMax))
+		}
+	}
+	return nil
+}
+
+// jobsSince counts the jobs of an account and a model that were made since a moment, and when the first of them was. What
+// no provider has taken does not count.
+func jobsSince(ctx context.Context, q postgres.Queryer, accountID, model string, since time.Time) (n int64, first time.Time, err error) {
+	err = q.QueryRowxContext(ctx, `
+		select count(*), coalesce(min(created_at), $3) from video_jobs
+		where account_id = $1 and model = $2 and created_at > $3 and (state <> 'failed' or upstream_id is not null)`,
+		accountID, model, since).Scan(&n, &first)
+	return n, first, postgres.StoreError("video: jobs of a day", err)
+}
+
+// insert keeps a new job. Columns that a new job does not have are left to their defaults.
+func insert(ctx context.Context, q postgres.Queryer, r *jobRow) error {
+	_, err := q.ExecContext(ctx, `
+		insert into video_jobs (id, account_id, key_id, user_id, model, prompt, size, seconds, end_user, remixed_from, image_type,
+			asset_ids, provider, style, upstream_model, state, rate_card_id, hold_nanos, due_at, deadline_at, callback_token, created_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+		r.ID, r.AccountID, r.KeyID, r.UserID, r.Model, r.Prompt, r.Size, r.Seconds, r.EndUser, r.RemixedFrom, r.ImageType,
+		append(pq.StringArray{}, r.Assets...), r.Provider, string(r.Style), r.UpstreamModel, string(r.State), r.RateCardID,
+		int64(r.Hold), r.DueAt, r.DeadlineAt, r.CallbackToken, r.CreatedAt)
+	return postgres.StoreError("video: insert", err)
 }
 
 func (s *Service) newRow(c *Call, p *plan) (*jobRow, error) {

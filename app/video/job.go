@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"fmt"
+
 	"umg/app"
 )
 
@@ -60,26 +62,6 @@ func (s State) Status() string {
 	return string(s)
 }
 
-// Variant is one of the files of a job.
-type Variant string
-
-// The variants of a job's content.
-const (
-	Movie       Variant = "video"
-	Thumbnail   Variant = "thumbnail"
-	Spritesheet Variant = "spritesheet"
-)
-
-// Variants are all of them, in the order in which they are made.
-func Variants() []Variant { return []Variant{Movie, Thumbnail, Spritesheet} }
-
-// File is one stored file of a job.
-type File struct {
-	Type  string `json:"type"` // media type
-	Bytes int64  `json:"bytes"`
-	ETag  string `json:"etag"` // quoted
-}
-
 // Problem is why a job failed, for the client.
 type Problem struct{ Code, Message string }
 
@@ -114,19 +96,31 @@ type Times struct {
 	DeletedAt   *time.Time // when the owner deleted the job
 }
 
-// key is where a file of a job lies in storage. Ids have letters, digits and underscores only.
-func key(accountID, id string, v Variant) string {
-	return "videos/" + accountID + "/" + id + "/" + string(v)
+// job is the row as its owner sees it.
+func (r *jobRow) job() (Job, error) {
+	j := Job{
+		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, UserID: r.UserID, Model: r.Model, Prompt: r.Prompt, Size: r.Size,
+		Seconds: r.Seconds, EndUser: r.EndUser, ImageType: r.ImageType, Assets: r.Assets, Provider: r.Provider, UpstreamModel: r.UpstreamModel,
+		State: r.State, Progress: r.Progress, Problem: Problem{Code: r.ErrorCode, Message: r.ErrorMessage},
+		RateCardID: r.RateCardID, Hold: r.Hold, Cost: r.Cost,
+		Times: Times{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), CompletedAt: utc(r.CompletedAt),
+			ExpiresAt: utc(r.ExpiresAt), PurgedAt: utc(r.PurgedAt), DeletedAt: utc(r.DeletedAt)},
+	}
+	if r.RemixedFrom != nil {
+		j.RemixedFrom = *r.RemixedFrom
+	}
+	if len(r.Metadata) > 0 {
+		j.Metadata = json.RawMessage(r.Metadata)
+	}
+	if err := json.Unmarshal(r.Content, &j.Content); err != nil {
+		return Job{}, fmt.Errorf("video: the content of %s cannot be read: %w", r.ID, err)
+	}
+	return j, nil
 }
 
-// extensions are what a downloaded file's name ends in, by media type.
-var extensions = map[string]string{"video/mp4": ".mp4", "image/webp": ".webp", "image/jpeg": ".jpg", "image/png": ".png"}
-
-// FileName is what a downloaded file of the job is called.
-func (j Job) FileName(v Variant) string {
-	name := j.ID
-	if v != Movie {
-		name += "-" + string(v)
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
 	}
-	return name + extensions[j.Content[v].Type]
+	return new(t.UTC())
 }

@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
-	"umg/app"
 	"umg/app/catalog"
 	"umg/app/postgres"
 	"umg/app/ratelimit"
@@ -56,38 +53,6 @@ func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*ratelimit.Slot,
 		return c.Place, c.Place.Join(ask)
 	}
 	return s.o.Limits.Take(ask)
-}
-
-// checkJobs refuses a job beyond what an account may run at once or start in a day. The caller holds the row of the
-// account's credit, so that calls of one account count one after the other.
-func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now time.Time) error {
-	factor := int64(max(c.LimitFactor, 1))
-	if most := m.Limits.JobsRunning * factor; most > 0 {
-		var jobs int64 // those that have not ended, the hidden ones too
-		err := tx.GetContext(ctx, &jobs, `select count(*) from video_jobs where account_id = $1 and model = $2 and `+running,
-			c.Principal.AccountID, m.ID)
-		if err != nil {
-			return postgres.StoreError("video: running jobs", err)
-		}
-		if jobs >= most {
-			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
-				"This account may render %s of %s at a time, and does. Wait for one to finish, or delete one.", videoCount(most), m.ID).
-				After(runningRetryAfter)
-		}
-	}
-	if most := m.Limits.JobsPerDay * factor; most > 0 {
-		made, oldest, err := jobsSince(ctx, tx, c.Principal.AccountID, m.ID, now.Add(-day))
-		if err != nil {
-			return err
-		}
-		if made >= most {
-			wait := oldest.Add(day).Sub(now)
-			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
-				"This account may make %s of %s in 24 hours, and has. The next is possible in %s.", videoCount(most), m.ID, waitText(wait)).
-				After(min(max(wait, time.Second), retryAfterMax))
-		}
-	}
-	return nil
 }
 
 // Use is how many jobs of a model count towards the limits of an account.

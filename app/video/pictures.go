@@ -15,6 +15,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/media"
+	"umg/app/postgres"
 	"umg/app/provider/videoapi"
 )
 
@@ -76,6 +77,20 @@ func (s *Service) makePictures(ctx context.Context, r *jobRow) (*postponed, erro
 		return nil, err
 	}
 	return s.released(r), nil
+}
+
+// setPictures keeps the pictures that were made of a completed job, which rests then until its content expires. It sets nothing when
+// the job was deleted or claimed by another worker in between.
+func setPictures(ctx context.Context, q postgres.Queryer, r *jobRow, made string) (set bool, err error) {
+	result, err := q.ExecContext(ctx, `
+		update video_jobs set content = content || $2::jsonb, upstream = $3, due_at = expires_at, claimed_until = null, tries = 0
+		where id = $1 and state = 'completed' and deleted_at is null and claimed_until = $4`,
+		r.ID, made, upstreamState{Files: r.heard().Files}.encode(), r.ClaimedUntil)
+	if err != nil {
+		return false, postgres.StoreError("video: set pictures", err)
+	}
+	rows, err := result.RowsAffected()
+	return rows > 0, postgres.StoreError("video: set pictures", err)
 }
 
 // deleteOrphans deletes the pictures of a job that were stored after it had been purged.

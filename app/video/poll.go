@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
 	"umg/billing"
@@ -70,6 +71,14 @@ func (s *Service) look(ctx context.Context, r *jobRow) (*postponed, error) {
 	return s.running(ctx, r, task)
 }
 
+// expired ends a job that has had no verdict until its deadline.
+func (s *Service) expired(ctx context.Context, r *jobRow) (bool, error) {
+	if s.now().Before(r.DeadlineAt) {
+		return false, nil
+	}
+	return true, s.finish(ctx, r, giveUp(r))
+}
+
 // running keeps the state and the progress of a job that goes on. Neither goes back, whatever the provider says.
 func (s *Service) running(ctx context.Context, r *jobRow, task videoapi.Task) (*postponed, error) {
 	due := s.nextLook(r)
@@ -87,6 +96,25 @@ func (s *Service) running(ctx context.Context, r *jobRow, task videoapi.Task) (*
 		return nil, setUpstream(ctx, s.db, r, upstreamState{Files: r.heard().Files}.encode(), s.now(), due)
 	}
 	return &postponed{r, due, 0}, nil
+}
+
+// setProgress keeps what a running job has come to, without a change of its state.
+func setProgress(ctx context.Context, q postgres.Queryer, r *jobRow, progress int, now, due time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set progress = greatest(progress, $3), tries = 0, claimed_until = $4,
+			due_at = case when due_at = $5 then $6 else least(due_at, $6) end
+		where id = $1 and state = $2 and claimed_until = $7`,
+		r.ID, string(r.State), progress, now, r.DueAt, due, r.ClaimedUntil)
+	return postgres.StoreError("video: set progress", err)
+}
+
+// setUpstream keeps what is known of a job at its provider, and gives the job back.
+func setUpstream(ctx context.Context, q postgres.Queryer, r *jobRow, upstream string, now, due time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set upstream = $2, claimed_until = $3, due_at = $4, tries = tries + 1
+		where id = $1 and claimed_until = $5`,
+		r.ID, upstream, now, due, r.ClaimedUntil)
+	return postgres.StoreError("video: set upstream", err)
 }
 
 // rendered starts the copying of the job's content. It ends the job when the job was deleted.

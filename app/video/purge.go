@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"time"
+
+	"umg/app/postgres"
 	"umg/app/provider/videoapi"
 )
 
@@ -22,6 +25,22 @@ func (s *Service) afterEnd(ctx context.Context, r *jobRow) (*postponed, error) {
 		s.checkLateResult(ctx, r)
 	}
 	return nil, setRest(ctx, s.db, r.ID)
+}
+
+// setPurged notes that the content of an ended job is gone.
+func setPurged(ctx context.Context, q postgres.Queryer, id string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set purged_at = $2, due_at = null, claimed_until = null, tries = 0
+		where id = $1 and state in ('completed', 'failed')`, id, now)
+	return postgres.StoreError("video: set purged", err)
+}
+
+// setRest makes an ended job due when its content expires, and never when it has none.
+func setRest(ctx context.Context, q postgres.Queryer, id string) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set due_at = case when purged_at is null then expires_at end, claimed_until = null, tries = 0
+		where id = $1 and state in ('completed', 'failed') and deleted_at is null`, id)
+	return postgres.StoreError("video: set rest", err)
 }
 
 // purge deletes the content of a job, and then notes that it is gone, so that an interrupted purge is repeated.

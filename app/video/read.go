@@ -30,6 +30,15 @@ func (s *Service) Get(ctx context.Context, accountID, id string) (Job, error) {
 	return row.job()
 }
 
+// visible reads a job that its owner can see. All others are one and the same error.
+func visible(ctx context.Context, q postgres.Queryer, accountID, id string) (jobRow, error) {
+	row, found, err := find(ctx, q, accountID, id)
+	if err == nil && (!found || row.DeletedAt != nil) {
+		return jobRow{}, noVideo()
+	}
+	return row, err
+}
+
 // Usage is how many videos an account has, and the bytes that are kept of them.
 func (s *Service) Usage(ctx context.Context, accountID string) (jobs, bytes int64, err error) {
 	err = s.db.QueryRowxContext(ctx, `

@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
 	"umg/billing"
@@ -92,14 +93,6 @@ func (s *Service) retryLater(ctx context.Context, r *jobRow, f *provider.Fault) 
 
 // released gives a job back as it was, so that any worker may claim it at once.
 func (s *Service) released(r *jobRow) *postponed { return &postponed{r, s.now(), r.Tries} }
-
-// expired ends a job that has had no verdict until its deadline.
-func (s *Service) expired(ctx context.Context, r *jobRow) (bool, error) {
-	if s.now().Before(r.DeadlineAt) {
-		return false, nil
-	}
-	return true, s.finish(ctx, r, giveUp(r))
-}
 
 // giveUp is the end of a job whose provider gave no result in time.
 func giveUp(r *jobRow) jobResult {
@@ -217,6 +210,14 @@ func (s *Service) cancel(ctx context.Context, r *jobRow) (*postponed, error) {
 		return s.retryLater(ctx, r, f)
 	}
 	return nil, setCancelled(ctx, s.db, r, s.now(), s.jittered(s.waits().PollMin))
+}
+
+// setCancelled notes that the provider was asked to stop.
+func setCancelled(ctx context.Context, q postgres.Queryer, r *jobRow, now, due time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set cancelled_at = $2, tries = 0, claimed_until = $2, due_at = $3 where id = $1 and cancelled_at is null`,
+		r.ID, now, due)
+	return postgres.StoreError("video: set cancelled", err)
 }
 
 // uniqueViolation is the condition of a value that another row has.

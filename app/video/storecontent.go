@@ -10,16 +10,13 @@ import (
 	"math/bits"
 	"mime"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/media"
-	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
 	"umg/billing"
@@ -162,19 +159,6 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *heldClaim) (sto
 	return got, nil, context.Cause(l.ctx)
 }
 
-// sweep removes what copies that were killed have left in the folder of temporary files.
-func (s *Service) sweep(dir string) {
-	left, _ := filepath.Glob(filepath.Join(dir, spoolPattern)) // the pattern is well formed
-	for _, name := range left {
-		if info, err := os.Stat(name); err != nil || time.Since(info.ModTime()) < spoolAgeMax+s.waits().CopyMax {
-			continue
-		}
-		if err := os.Remove(name); err != nil {
-			s.o.Log.Warn("removing spool file failed", "file", name, "error", err)
-		}
-	}
-}
-
 // refreshTask asks once more where the files are. Another verdict than before is none: the first one stands.
 func (s *Service) refreshTask(ctx context.Context, route *catalog.Route, task videoapi.Task) (videoapi.Task, *provider.Fault) {
 	asking, cancel := context.WithTimeout(ctx, answerMax)
@@ -188,14 +172,6 @@ func (s *Service) refreshTask(ctx context.Context, route *catalog.Route, task vi
 		return said, nil
 	}
 	return task, nil
-}
-
-func (s *Service) put(ctx context.Context, r *jobRow, v Variant, mediaType string, size int64, from io.Reader) (File, error) {
-	info, err := s.o.Store.Put(ctx, key(r.AccountID, r.ID, v), mediaType, size, from)
-	if err != nil {
-		return File{}, fmt.Errorf("video: store the %s: %w", v, err)
-	}
-	return File{Type: mediaType, Bytes: size, ETag: info.ETag}, nil
 }
 
 // spoolWriter remembers the errors of writing, which are ours, unlike those of reading.
@@ -273,82 +249,6 @@ func share(whole app.Amount, seconds, of int) app.Amount {
 	return app.Amount(part)
 }
 
-// task is the render as the provider knows it.
-func (r *jobRow) task() videoapi.Task {
-	t := videoapi.Task{State: videoapi.Succeeded, Files: r.heard().Files}
-	if r.UpstreamID != nil {
-		t.ID = *r.UpstreamID
-	}
-	return t
-}
-
-// heldClaim is the claim on a job whose step takes long.
-type heldClaim struct {
-	s      *Service
-	row    *jobRow
-	mu     sync.Mutex
-	ctx    context.Context //nolint:containedctx // the context of the step; its cause says whether the claim was lost
-	cancel context.CancelCauseFunc
-	done   chan struct{}
-}
-
-// holdClaim renews the claim on a job until the lease ends. It ends the context of the step when another worker has the job,
-// or when the step takes longer than a copy may.
-func (s *Service) holdClaim(ctx context.Context, r *jobRow) (context.Context, *heldClaim) {
-	l := &heldClaim{s: s, row: r, done: make(chan struct{})}
-	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	copying, cancel := context.WithTimeout(l.ctx, s.waits().CopyMax)
-	// goroutine: the lease owns it and waits for it; it ends when the context of the lease ends.
-	go func() {
-		defer close(l.done)
-		defer cancel()
-		tick := time.NewTicker(renewEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-l.ctx.Done():
-				return
-			case <-tick.C:
-				_ = l.renew(l.ctx) // a store that is away may be back in time for the next
-			}
-		}
-	}()
-	return copying, l
-}
-
-// renew makes the claim last for another while. It fails when the claim is lost, or may be.
-func (l *heldClaim) renew(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	until := l.s.now().Add(claimMax)
-	ours, err := renewClaim(ctx, l.s.db, l.row.ID, *l.row.ClaimedUntil, until)
-	if err != nil {
-		return err
-	}
-	if !ours {
-		l.cancel(errLost)
-		return errLost
-	}
-	l.row.ClaimedUntil = &until
-	return nil
-}
-
 // isLost reports whether another worker has the job. The context of the copy does not tell, because the goroutine that renews may end it
 // before the reason has reached it.
 func (l *heldClaim) isLost() bool { return errors.Is(context.Cause(l.ctx), errLost) }
-
-// end stops renewing.
-func (l *heldClaim) end() {
-	l.cancel(nil)
-	<-l.done
-}
-
-// renewClaim extends a claim. It reports false when another worker has the job.
-func renewClaim(ctx context.Context, q postgres.Queryer, id string, was, until time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `update video_jobs set claimed_until = $3 where id = $1 and claimed_until = $2`, id, was, until)
-	if err != nil {
-		return false, postgres.StoreError("video: renew a claim", err)
-	}
-	n, err := done.RowsAffected()
-	return n == 1, err
-}

@@ -12,6 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"path/filepath"
+
 	"umg/app/postgres"
 )
 
@@ -128,6 +133,19 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 	defer stop.Stop()
 	working.Wait()
 	return err
+}
+
+// sweep removes what copies that were killed have left in the folder of temporary files.
+func (s *Service) sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, spoolPattern)) // the pattern is well formed
+	for _, name := range left {
+		if info, err := os.Stat(name); err != nil || time.Since(info.ModTime()) < spoolAgeMax+s.waits().CopyMax {
+			continue
+		}
+		if err := os.Remove(name); err != nil {
+			s.o.Log.Warn("removing spool file failed", "file", name, "error", err)
+		}
+	}
 }
 
 // Work makes one pass over what is due, including what becomes due by it, and says how many steps it took. A step that
@@ -280,6 +298,35 @@ func (p *dispatcher) flush(ctx context.Context) error {
 	return err
 }
 
+// postponed is a claimed job that has nothing new, and when to look at it again.
+type postponed struct {
+	row   *jobRow
+	due   time.Time
+	tries int
+}
+
+// postpone returns claimed jobs, all in one statement. A job that was woken since it was claimed stays due as it was
+// woken. A job that another worker has claimed since is not changed. claimed_until becomes the time of the return.
+func postpone(ctx context.Context, q postgres.Queryer, now time.Time, list []postponed) error {
+	n := len(list)
+	ids, tries := make([]string, n), make([]int64, n)
+	was, claimed, due := make([]string, n), make([]string, n), make([]string, n)
+	for i, p := range list {
+		ids[i], tries[i] = p.row.ID, int64(p.tries)
+		was[i], claimed[i], due[i] = stamp(*p.row.DueAt), stamp(*p.row.ClaimedUntil), stamp(p.due)
+	}
+	_, err := q.ExecContext(ctx, `
+		update video_jobs j set tries = p.tries, claimed_until = $6,
+			due_at = case when j.due_at = p.was then p.due else least(j.due_at, p.due) end
+		from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[], $5::integer[]) p (id, was, claimed, due, tries)
+		where j.id = p.id and j.claimed_until = p.claimed`,
+		pq.Array(ids), pq.Array(was), pq.Array(claimed), pq.Array(due), pq.Array(tries), now)
+	return postgres.StoreError("video: postpone", err)
+}
+
+// stamp is a moment as the store keeps it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999999Z07:00") }
+
 // refill writes results down and claims as many jobs as there are free slots.
 func (p *dispatcher) refill(ctx context.Context, due time.Time) error {
 	p.full = false
@@ -320,6 +367,53 @@ func (p *dispatcher) refill(ctx context.Context, due time.Time) error {
 	}
 	p.startQueued()
 	return nil
+}
+
+// claim says what a worker wants to work on.
+type claim struct {
+	// due is the time until which jobs must be due.
+	due time.Time
+	now time.Time
+	// until is when the claim ends without a renewal.
+	until time.Time
+	kind  kind
+	// busy are providers that get no more calls for now.
+	busy []string
+	// away are providers that cannot be called from here.
+	away  []string
+	limit int
+}
+
+// othersMax is how long after its deadline a job is left to replicas that can call its provider. Then any replica ends it.
+const othersMax = 5 * time.Minute
+
+const claimQuery = `
+	with due as (
+		select id as due_id from video_jobs
+		where due_at <= $1 and (claimed_until is null or claimed_until <= $2)
+			and case
+				when deleted_at is not null then 'looks'
+				when state = 'storing' then 'copies'
+				when state = 'completed' and due_at < expires_at then 'pictures'
+				else 'looks' end = $3
+			and provider <> all($4)
+			and (provider <> all($7) or state = 'completed' or deadline_at <= $8)
+		order by due_at limit $5 for update skip locked)
+	update video_jobs set claimed_until = $6 from due where id = due_id returning ` + columns
+
+// nextDue returns when the first job is due, or nil when none ever is. It reads one entry of an index, and an idle worker asks it
+// often: planning a claim costs the database ten times as much.
+func nextDue(ctx context.Context, db *sqlx.DB) (next *time.Time, err error) {
+	err = postgres.QueryRow(ctx, db, `select min(due_at) from video_jobs`, nil, &next)
+	return next, postgres.StoreError("video: look for what is due", err)
+}
+
+// claimDue claims jobs that no worker works on. It skips rows that another worker has locked, and does not wait for
+// them.
+func claimDue(ctx context.Context, q postgres.Queryer, c claim) (rows []jobRow, err error) {
+	err = q.SelectContext(ctx, &rows, claimQuery, c.due, c.now, string(c.kind), pq.Array(c.busy), c.limit, c.until,
+		pq.Array(c.away), c.now.Add(-othersMax))
+	return rows, postgres.StoreError("video: claim", err)
 }
 
 // saturatedProviders are the providers that have as many calls as one may have, or jobs that wait for one.

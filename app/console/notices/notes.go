@@ -41,6 +41,30 @@ func idOf(kind, about string, since *time.Time) string {
 	return id
 }
 
+// derive makes the notices from the state of the account. A part that cannot be read is left out, and whole is false.
+func (s *Service) derive(ctx context.Context, r Reader, balance views.Balance) (list []note, whole bool) {
+	whole = true
+	for _, from := range []struct {
+		right app.Rights
+		notes func(context.Context, Reader) ([]note, error)
+	}{
+		{app.ReadUsage, s.moneyNotes}, {app.ReadUsage, s.limitNotes}, {app.ManageKeys, s.keyNotes}, {app.UseWebhooks, s.webhookNotes},
+		{app.ReadModels | app.ReadUsage, s.modelNotes}, {app.UseVideos, s.videoNotes},
+	} {
+		if !r.User.Role.Rights().Has(from.right) {
+			continue
+		}
+		found, err := from.notes(ctx, r)
+		if err != nil {
+			whole = false
+			continue
+		}
+		list = append(list, found...)
+	}
+	list = append(s.balanceNotes(ctx, r, balance, list), list...)
+	return list[:min(len(list), noticesMax)], whole
+}
+
 // balanceNotes returns notices about a frozen account and about low or missing credit. If the payment service has reported low credit,
 // it is not reported a second time.
 func (s *Service) balanceNotes(ctx context.Context, r Reader, b views.Balance, others []note) (list []note) {
@@ -290,4 +314,9 @@ func (s *Service) limitNotes(ctx context.Context, r Reader) (list []note, _ erro
 		n.Text = "Calls are refused until " + limit.ResetsAt.UTC().Format(dayLayout) + ", or until it is raised."
 	}
 	return append(list, note{Note: n}), nil
+}
+
+// catalogOf returns the catalog as the reader's account sees it.
+func (s *Service) catalogOf(r Reader) *catalog.Snapshot {
+	return s.o.Catalog.Snapshot().For(r.User.AccountID)
 }

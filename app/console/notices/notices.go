@@ -104,30 +104,6 @@ func (s *cache) put(r notification.Reader, what cached) {
 	s.entries[r] = what
 }
 
-// derive makes the notices from the state of the account. A part that cannot be read is left out, and whole is false.
-func (s *Service) derive(ctx context.Context, r Reader, balance views.Balance) (list []note, whole bool) {
-	whole = true
-	for _, from := range []struct {
-		right app.Rights
-		notes func(context.Context, Reader) ([]note, error)
-	}{
-		{app.ReadUsage, s.moneyNotes}, {app.ReadUsage, s.limitNotes}, {app.ManageKeys, s.keyNotes}, {app.UseWebhooks, s.webhookNotes},
-		{app.ReadModels | app.ReadUsage, s.modelNotes}, {app.UseVideos, s.videoNotes},
-	} {
-		if !r.User.Role.Rights().Has(from.right) {
-			continue
-		}
-		found, err := from.notes(ctx, r)
-		if err != nil {
-			whole = false
-			continue
-		}
-		list = append(list, found...)
-	}
-	list = append(s.balanceNotes(ctx, r, balance, list), list...)
-	return list[:min(len(list), noticesMax)], whole
-}
-
 // List returns the notices of the reader, without the events that they turned off. Unread notices are first. A fresh list is not from
 // the cache. Whole is false when a part of the notices cannot be read.
 func (s *Service) List(ctx context.Context, r Reader, balance views.Balance, fresh bool) (list []views.Note, whole bool, err error) {
@@ -179,20 +155,4 @@ func (s *Service) Unread(ctx context.Context, r Reader, balance views.Balance) (
 		}
 	}
 	return n
-}
-
-// catalogOf returns the catalog as the reader's account sees it.
-func (s *Service) catalogOf(r Reader) *catalog.Snapshot {
-	return s.o.Catalog.Snapshot().For(r.User.AccountID)
-}
-
-// TroubledModels returns the models the reader may call that are paused or failing.
-func (s *Service) TroubledModels(ctx context.Context, r Reader) (lines []views.StatusLine) {
-	if s.o.Health == nil || !r.User.Role.Rights().Has(app.ReadModels) {
-		return nil
-	}
-	for _, one := range s.o.Status.Troubled(ctx, s.catalogOf(r), troubledMax) {
-		lines = append(lines, views.StatusLine{Model: one.Model.ID, Name: one.Model.Name, Paused: one.State == modelstatus.Paused})
-	}
-	return lines
 }

@@ -98,9 +98,6 @@ func (r *Renderer) APIURL() string { return r.o.BaseURL + "/v1" }
 // BaseURL returns scheme and host of the server.
 func (r *Renderer) BaseURL() string { return r.o.BaseURL }
 
-// ThemeOf returns the theme that the reader chose.
-func ThemeOf(r *http.Request) ui.Theme { return ui.ParseTheme(cookieOf(r, themeCookie)) }
-
 // OnMac reports whether the browser runs on a Mac, whose shortcuts use another key.
 func OnMac(r *http.Request) bool { return strings.Contains(r.UserAgent(), "Mac OS") }
 

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"net/http"
+
 	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
@@ -29,6 +31,9 @@ func (r *Renderer) Shell(p *Page) views.Shell {
 	}
 	return s
 }
+
+// ThemeOf returns the theme that the reader chose.
+func ThemeOf(r *http.Request) ui.Theme { return ui.ParseTheme(cookieOf(r, themeCookie)) }
 
 // ViewerOf returns the reader as the shell shows them, without their accounts.
 func ViewerOf(p *Page) *views.Viewer {
