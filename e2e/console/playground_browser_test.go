@@ -51,8 +51,8 @@ func TestPlaygroundTakesDroppedAndPastedImages(t *testing.T) {
 	sendsPicture(p, 2)
 }
 
-// signsIn signs a person in, in the browser as it is.
-func signsIn(p *harness.Tab, c harness.Customer) {
+// entersPlayground signs a person in, in the browser as it is, and opens the playground.
+func entersPlayground(p *harness.Tab, c harness.Customer) {
 	p.T.Helper()
 	p.Open(c.ConsoleURL + "/console/sign-in?next=/console/playground")
 	p.Fill("E-mail", c.Email)
@@ -83,10 +83,10 @@ func TestPlaygroundHistoryIsThePersonsAndEndsWithSignOut(t *testing.T) {
 	waitForAnswer(p, 1)
 	keepsRuns(p, 1)
 	p.Must(p.Context().ClearCookies())
-	signsIn(p, second)
+	entersPlayground(p, second)
 	keepsRuns(p, 0)
 	p.Must(p.Context().ClearCookies())
-	signsIn(p, first)
+	entersPlayground(p, first)
 	keepsRuns(p, 1)
 	p.Must(p.Keyboard().Press("Escape"))
 	p.Must(p.Locator("#account-menu-button, [aria-controls=account-menu], .avatar-btn").First().Click())
@@ -94,9 +94,9 @@ func TestPlaygroundHistoryIsThePersonsAndEndsWithSignOut(t *testing.T) {
 	p.Must(p.Expect.Page(p.Page).ToHaveURL(regexp.MustCompile("/console/sign-in")))
 	_, err := p.WaitForFunction(`async () => (await indexedDB.databases()).every((one) => one.name !== "umg-playground")`, nil)
 	p.Must(err)
-	signsIn(p, second)
+	entersPlayground(p, second)
 	keepsRuns(p, 0)
 	p.Must(p.Context().ClearCookies())
-	signsIn(p, first)
+	entersPlayground(p, first)
 	keepsRuns(p, 0)
 }
