@@ -92,8 +92,6 @@ func refusedRequests(changed func(string) func() string) []refusedRequest {
 		{name: "403 model", body: plain, secret: changed("models = '{test/slow}'"), status: 403, code: "model_not_allowed", param: "model"},
 		{name: "403 scope", body: plain, secret: changed("scopes = '{videos}'"), status: 403, code: "insufficient_scope"},
 		{name: "404 model", body: strings.Replace(plain, "test/plain", "test/plane", 1), status: 404, code: "model_not_found", param: "model", unknown: "test/plane"},
-		{name: "404 model of a video", path: "/v1/videos", body: `{"model":"test/plane","prompt":"my secret prompt"}`, status: 404,
-			code: "model_not_found", param: "model", unknown: "test/plane"},
 		{name: "404 model's page", method: http.MethodGet, path: "/v1/models/test/plane", status: 404, code: "model_not_found", param: "model",
 			unknown: "test/plane"},
 		{name: "404 path", path: "/v1/chat/complete", body: plain, status: 404, code: "not_found"},

@@ -38,7 +38,7 @@ func TestRefusedRequestsAreFoundListedAndExplainedToTheirAccountOnly(t *testing.
 		"all": "", "refused": "?outcome=refused", "all errors": "?outcome=not_succeeded", "an id": "?q=" + id, "a code": "?error=model_not_found",
 	} {
 		has(t, name, p.see("/console/requests"+query), 200, "row-"+id, "Refused", "Unknown model", "POST /v1/chat/completions",
-			"acme/&lt;b&gt;one</span>", "unknown model</span>")
+			"acme/&lt;b&gt;one", `<span class="muted">unknown model</span>`)
 	}
 	if failed := p.see("/console/requests?outcome=failed"); strings.Contains(failed.body, id) {
 		t.Error("it is among the failed ones")

@@ -129,7 +129,7 @@ func TestAWrongCallCostsNothing(t *testing.T) {
 	} {
 		_, err := b.service.Create(t.Context(), b.call(c.body))
 		e, ok := errors.AsType[*app.Error](err)
-		if !ok || e.Kind != c.kind || e.Code != c.code || c.param != "" && e.Param != c.param {
+		if !ok || e.Kind != c.kind || e.Code != c.code || c.param != "" && e.Param != c.param || (name == "unknown model") != (e.Value == "test/flim") {
 			t.Errorf("%s: %v (%+v)", name, err, e)
 		}
 		if _, quoted := b.service.Quote(t.Context(), b.call(c.body)); quoted == nil || quoted.Error() != err.Error() {

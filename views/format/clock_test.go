@@ -26,7 +26,7 @@ func TestTimesAreShownInTheReadersZoneAndClock(t *testing.T) {
 		},
 		"twelve hours": {format.Clock{Zone: time.UTC, TwelveHour: true}, "10:06:00 PM", "20 Nov 2026", "20 Nov 2026, 22:06:00 UTC"},
 	} {
-		if moment, day, full := c.clock.Moment(at, now), c.clock.Day(at), c.clock.Full(at); moment != c.moment || day != c.day || full != c.full {
+		if moment, day, full := format.Plain(c.clock.Moment(at, now)), format.Plain(c.clock.Day(at)), format.Plain(c.clock.Full(at)); moment != c.moment || day != c.day || full != c.full {
 			t.Errorf("%s: %q, %q, %q", name, moment, day, full)
 		}
 	}
@@ -38,7 +38,7 @@ func TestAColumnOfAmountsHasOneNumberOfDecimals(t *testing.T) {
 		21_480_251: "$0.021480", 43: "<$0.000001", 0: "$0.000000", 1_234_567_890_123: "$1,234.567890", 999_999_999: "$1.000000",
 		-21_480_751: "\u2212$0.021481", 960_000_000: "$0.960000",
 	} {
-		if got := format.ColumnDollars(app.Amount(amount), format.ColumnDecimals); got != want {
+		if got := format.Plain(format.ColumnDollars(app.Amount(amount), format.ColumnDecimals)); got != want {
 			t.Errorf("%d nano-dollars: %s instead of %s", amount, got, want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestSignedColumnAmountsHaveTheirSigns(t *testing.T) {
 	for amount, want := range map[app.Amount]string{
 		25 * app.Dollar: "+$25.000000", -21_480_251: "\u2212$0.021480", 0: "$0.000000", 43: "+<$0.000001",
 	} {
-		if got := format.SignedColumnDollars(amount, format.ColumnDecimals); got != want {
+		if got := format.Plain(format.SignedColumnDollars(amount, format.ColumnDecimals)); got != want {
 			t.Errorf("%d is %s, want %s", amount, got, want)
 		}
 	}

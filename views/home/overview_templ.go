@@ -1358,7 +1358,7 @@ func topModels(o Overview) templ.Component {
 					}
 					ctx = templ.InitializeContext(ctx)
 					for _, m := range o.Top.Models {
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "<tr role=\"row\"><td role=\"cell\"><span class=\"cell-clip font-medium\" title=\"")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "<tr role=\"row\"><td role=\"rowheader\"><span class=\"cell-clip font-medium\" title=\"")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

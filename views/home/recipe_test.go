@@ -1,6 +1,10 @@
 package home
 
-import "testing"
+import (
+	"testing"
+
+	"umg/views/format"
+)
 
 func TestARecipeNamesThePriceOfAModelOnlyWhereThereIsOne(t *testing.T) {
 	t.Parallel()
@@ -15,7 +19,7 @@ func TestARecipeNamesThePriceOfAModelOnlyWhereThereIsOne(t *testing.T) {
 		},
 	} {
 		m := RecipeModel{ID: "a/b", Context: 200_000, MaxOutput: 32_000, Price: c.price}
-		if m.label() != c.label || m.text() != c.text {
+		if format.Plain(m.label()) != c.label || format.Plain(m.text()) != c.text {
 			t.Errorf("with the price %q: %q, %q", c.price, m.label(), m.text())
 		}
 	}

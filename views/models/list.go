@@ -155,7 +155,7 @@ func (l List) chips(values []string, label func(string) string, has func(views.M
 			}
 		}
 		if n > 0 {
-			options = append(options, ui.ChipOption{Value: v, Label: label(v), Note: format.Count(n)})
+			options = append(options, ui.ChipOption{Value: v, Label: label(v), Note: format.Count(n), NoteOf: "models"})
 		}
 	}
 	return options

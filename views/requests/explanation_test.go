@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/views"
+	"umg/views/format"
 )
 
 func TestTheWhysOfACallAreMadeOfItsRecord(t *testing.T) {
@@ -66,7 +67,7 @@ func TestTheWhysOfACallAreMadeOfItsRecord(t *testing.T) {
 		if c.call.failed() {
 			text = append([]string{c.call.causeText(), c.call.fixText()}, text...)
 		}
-		if got := strings.Join(text, " "); !strings.Contains(got, c.want) {
+		if got := format.Plain(strings.Join(text, " ")); !strings.Contains(got, c.want) {
 			t.Errorf("%s:\n%s\nlacks\n%s", name, got, c.want)
 		}
 	}

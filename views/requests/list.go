@@ -111,6 +111,14 @@ func (l Log) chunks() [][]LoggedRequest {
 	return slices.Collect(slices.Chunk(l.Requests, rowsOfChunk))
 }
 
+// modelWords are the model, with a mark where the catalog does not have it.
+func (r LoggedRequest) modelWords() string {
+	if r.UnknownModel {
+		return r.Model + " (unknown model)"
+	}
+	return r.Model
+}
+
 func (r LoggedRequest) denseTime(q Query) string {
 	return r.At.In(location(q.Zone)).Format(format.ShortDayForm + ", 15:04:05")
 }

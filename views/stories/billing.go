@@ -251,7 +251,6 @@ func topUps() []Story {
 		ended("topup-failed", "Top-up, failed", billingpages.TopUpFailed),
 		state("topup-refunded", "Top-up, partly refunded", billingpages.TopUpPartly),
 		state("topup-disputed", "Top-up, disputed", billingpages.TopUpDisputed),
-		state("topup-lost", "Top-up, charged back", billingpages.TopUpLost),
 		{Name: "topup-leaving", Group: "Billing", Title: "On the way to the payment page", Status: 200, Path: "/console/billing",
 			View: func(s views.Shell) templ.Component {
 				return billingpages.LeavingPage(billingpages.Leaving{

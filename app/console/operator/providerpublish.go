@@ -153,7 +153,9 @@ func (c *Console) publish(p *page.Page) error {
 		return c.refusePublish(p, v, err)
 	}
 	action := catalog.HistoryAction{
-		By: p.User.Email, Note: format.Plain("Publish " + format.CountOf(int64(v.Models), "model", "models") + " of " + o.provider.ID), BelowCost: true,
+		By:        p.User.Email,
+		Note:      format.Plain("Publish " + format.CountOf(int64(v.Models), "model", "models") + " of " + o.provider.ID),
+		BelowCost: true,
 	}
 	if _, err = catalog.Edit(p.Request().Context(), c.o.DB, action, version, o.published); err != nil {
 		return c.refusePublish(p, v, err)

@@ -194,7 +194,8 @@ func troubleEvent(t views.PlayTrouble) event {
 func (c *Console) newBalance(p *page.Page) *balanceEvent {
 	c.AwaitBooked(p)
 	b := c.Balance(p)
-	return &balanceEvent{Rounded: p.Region().String(b.Rounded()), Exact: p.Region().String(b.Exact()), State: b.State(), Tone: string(b.Tone())}
+	r := p.Region()
+	return &balanceEvent{Rounded: r.String(b.Rounded()), Exact: r.String(b.Exact()), State: b.State(), Tone: string(b.Tone())}
 }
 
 // answerPage answers with the page. There is nothing to stream to, so the answer is asked for in one piece.

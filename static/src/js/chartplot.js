@@ -226,7 +226,7 @@ const enhance = (figure) => {
   const { slider } = state;
   slider.tabIndex = 0;
   slider.setAttribute("role", "slider");
-  slider.setAttribute("aria-label", figure.dataset.plot);
+  slider.setAttribute("aria-label", "Columns of the chart");
   slider.setAttribute("aria-valuemin", "0");
   slider.setAttribute("aria-valuemax", String(count - 1));
   slider.setAttribute("aria-valuenow", String(state.at));
