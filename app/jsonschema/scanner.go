@@ -176,7 +176,7 @@ func (s *scanner) readDelimiter() bool {
 		l.expected = expectedMore
 		l.elements++
 		s.depth++
-		s.levels[s.depth] = level{kind: kind, names: len(s.names)}
+		s.levels[s.depth] = level{kind: kind, expected: expectedFirst, names: len(s.names)}
 	case jsontext.KindEndObject, jsontext.KindEndArray:
 		s.names = s.names[:s.levels[s.depth].names]
 		s.depth--
