@@ -177,10 +177,7 @@ func (r *typeRule) lists(kind jsontext.Kind, text []byte) bool {
 }
 
 func (c *checker) text(n *Schema, r *typeRule, raw []byte) *app.Error {
-	if r.plain() {
-		return nil
-	}
-	if r.onlyLengths() && len(raw)-2 >= bytesPerCharacterMax*r.lengthMin && (r.lengthMax < 0 || len(raw)-2 <= r.lengthMax) {
+	if r.takesAll(len(raw) - len(`""`)) {
 		return nil
 	}
 	text := c.unquote(raw)

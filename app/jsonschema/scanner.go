@@ -176,7 +176,7 @@ func (s *scanner) readDelimiter() bool {
 		l.expected = expectedMore
 		l.elements++
 		s.depth++
-		s.levels[s.depth] = level{kind: kind, names: len(s.names)}
+		s.levels[s.depth] = level{kind: kind, expected: expectedFirst, names: len(s.names)}
 	case jsontext.KindEndObject, jsontext.KindEndArray:
 		s.names = s.names[:s.levels[s.depth].names]
 		s.depth--
@@ -310,9 +310,13 @@ func plainEnd(doc []byte, at int) int {
 // charactersEnd returns the index after the characters beyond ASCII at an index. It is -1 when one of them is not UTF-8.
 func charactersEnd(doc []byte, at int) int {
 	for at < len(doc) && doc[at] >= utf8.RuneSelf {
-		// Most have three bytes, of which only two firsts have rules for the second.
-		if c := doc[at]; len(doc)-at >= 3 && c&0xf0 == 0xe0 && c != 0xe0 && c != 0xed && doc[at+1]&0xc0 == 0x80 && doc[at+2]&0xc0 == 0x80 {
+		// Most have two or three bytes. Of their firsts only 0xe0 and 0xed have rules for the second, and 0xc0 and 0xc1 do not occur.
+		switch c := doc[at]; {
+		case len(doc)-at >= 3 && c&0xf0 == 0xe0 && c != 0xe0 && c != 0xed && doc[at+1]&0xc0 == 0x80 && doc[at+2]&0xc0 == 0x80:
 			at += 3
+			continue
+		case len(doc)-at >= 2 && c&0xe0 == 0xc0 && c >= 0xc2 && doc[at+1]&0xc0 == 0x80:
+			at += 2
 			continue
 		}
 		r, size := utf8.DecodeRune(doc[at:])

@@ -164,7 +164,7 @@ func TestEachPlaceOfAStringIsRead(t *testing.T) {
 	t.Parallel()
 	schema := documents(t)[0]
 	for _, part := range []string{"\"", "\\", `\n`, `\u0041`, `\ud834\udd1e`, `\ud834`, "\x00", "\x1f", "\x7f", "\x80", "é", "漢", "😀", "\xf0\x9f", "a",
-		"\xe0\x80\x80", "\xe0\xa0\x80", "\xe1\x80\x7f", "\xe1\xc0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbd", "\xe2\x82"} {
+		"\xe0\x80\x80", "\xe0\xa0\x80", "\xe1\x80\x7f", "\xe1\xc0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbd", "\xe2\x82", "\xc1\xbf", "\xc2\x80", "\xdf\xbf", "\xdf\xc0", "\xdf"} {
 		for at := range 80 {
 			body := `{"a":"` + strings.Repeat("x", at) + part + strings.Repeat("y", 80-at) + `"}`
 			takes := scanned(t, schema, []byte(body))

@@ -77,12 +77,10 @@ type typeRule struct {
 	variants *variants
 }
 
-// plain reports whether the rule allows every string.
-func (r *typeRule) plain() bool { return r.onlyLengths() && r.lengthMin < 0 && r.lengthMax < 0 }
-
-// onlyLengths reports whether the rule allows every string of some lengths.
-func (r *typeRule) onlyLengths() bool {
-	return r.literals == nil && r.except == nil && r.pattern == nil
+// takesAll reports whether the rule allows every string that is written in so many bytes without its quotes.
+func (r *typeRule) takesAll(bytes int) bool {
+	return r.literals == nil && r.except == nil && r.pattern == nil &&
+		bytes >= bytesPerCharacterMax*r.lengthMin && (r.lengthMax < 0 || bytes <= r.lengthMax)
 }
 
 // literal is one value of an enum or a const.

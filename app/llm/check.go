@@ -157,6 +157,9 @@ func (l *callList) add(p *Part, turn int) {
 		queue.first = n
 	}
 	queue.last = n
+	if l.byID == nil {
+		l.byID = map[string]callQueue{}
+	}
 	l.byID[p.Call.ID] = queue
 }
 
@@ -176,7 +179,7 @@ func (l *callList) answer(p *Part) (call *callState, known bool) {
 // checkCalls checks that each call has its result and each result its call. Calls that share an id get their results in
 // order.
 func (r *Request) checkCalls(upstream *Traits) error {
-	list := callList{byID: map[string]callQueue{}}
+	list := callList{}
 	turn, role := 0, System
 	for i := range r.Turns {
 		if t := &r.Turns[i]; t.Role != System && t.Role != role && t.hasContent(upstream) {

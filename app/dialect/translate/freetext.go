@@ -20,11 +20,13 @@ const (
 // the text becomes a part of the description. The turns are this translation's own copy.
 func (t *translation) wrapFreeText() {
 	r := t.request
-	t.freeText = map[string]bool{}
 	for i := range r.Tools {
 		tool := &r.Tools[i]
 		if !tool.Custom {
 			continue
+		}
+		if t.freeText == nil {
+			t.freeText = map[string]bool{}
 		}
 		t.freeText[tool.Name] = true
 		var format struct {

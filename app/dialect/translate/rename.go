@@ -21,7 +21,10 @@ type toolName struct{ group, name string }
 // own copy.
 func (t *translation) rename(style *llm.Traits) {
 	r := t.request
-	n := namer{style: style, flat: map[string]bool{}, fits: map[toolName]string{}}
+	n := namer{style: style}
+	if len(r.Tools) > 0 {
+		n.flat = make(map[string]bool, len(r.Tools))
+	}
 	// groups are the namespaces of tools, by the names of the tools.
 	groups := map[string]string{}
 	for i := range r.Tools {
@@ -100,7 +103,7 @@ func (n *namer) fit(tool toolName) string {
 		fit = fit[:min(len(fit), n.style.NameMax-len(mark))] + mark
 	}
 	if n.names == nil {
-		n.names = names{}
+		n.names, n.fits = names{}, map[toolName]string{}
 	}
 	n.names[fit], n.fits[tool] = tool, fit
 	return fit

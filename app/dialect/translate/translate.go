@@ -80,11 +80,9 @@ func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, out
 			// The reasoning must fit into the bound.
 			reduced.MaxOutput = outputMax
 		}
-		if client != upstream && reduced.Sampling.TopP != "" {
+		if client != upstream && isOne(reduced.Sampling.TopP) {
 			// A top_p of 1 has no effect, and many models refuse it together with a temperature.
-			if p, err := strconv.ParseFloat(string(reduced.Sampling.TopP), 64); err == nil && p == 1 {
-				reduced.Sampling.TopP = ""
-			}
+			reduced.Sampling.TopP = ""
 		}
 	}
 	showsByDefault := client.Style == llm.Chat || client.Style == llm.Messages
@@ -106,6 +104,15 @@ func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, out
 		}
 	}
 	return &Exchange{client: client, upstream: upstream, t: t}, nil
+}
+
+// isOne reports whether a number is one. It may be absent.
+func isOne(n llm.Number) bool {
+	if n == "" {
+		return false
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	return err == nil && f == 1
 }
 
 // unsetStrict states that tools are not strict where the request says nothing. In the responses style strict makes every parameter
