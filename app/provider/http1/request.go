@@ -1,0 +1,320 @@
+package http1
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+const (
+	// inlineBytesMax bounds the bodies that are written before the answer is read. The system takes as much without the server.
+	inlineBytesMax = 64 << 10
+
+	userAgentStandard = "Go-http-client/1.1" // This is what net/http sends when the caller names none.
+)
+
+// outgoing is a request that was checked.
+type outgoing struct {
+	host       string // Host is that of the Host header.
+	length     int64
+	viaProxy   bool // ViaProxy sends the whole address, as proxies need it for http.
+	mustClose  bool
+	proxyAuth  string
+	sentBefore int64 // SentBefore is what the connection had sent before the request.
+}
+
+// requestError is a request that cannot be sent. Its body cannot be read, or has another length than it should.
+type requestError struct{ cause error }
+
+func (e *requestError) Error() string { return "http1: the request cannot be sent: " + e.cause.Error() }
+func (e *requestError) Unwrap() error { return e.cause }
+
+func wrongRequest(format string, args ...any) error {
+	return &requestError{fmt.Errorf(format, args...)}
+}
+
+// isNetworkError reports whether sending a request has failed because of the connection.
+func isNetworkError(err error) bool {
+	_, isRequest := errors.AsType[*requestError](err)
+	return !isRequest
+}
+
+// checkRequest checks everything of a request that is written as it is.
+func checkRequest(r *http.Request) (outgoing, error) {
+	q := outgoing{host: r.Host, length: r.ContentLength}
+	switch {
+	case r.URL == nil || r.URL.Host == "":
+		return q, wrongRequest("the address has no host")
+	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
+		return q, wrongRequest("the scheme is neither http nor https")
+	case !isToken(r.Method):
+		return q, wrongRequest("the method has a wrong character")
+	}
+	if q.host == "" {
+		q.host = r.URL.Host
+	}
+	host, err := httpguts.PunycodeHostPort(q.host)
+	if err != nil || !httpguts.ValidHostHeader(host) {
+		return q, wrongRequest("the host has a wrong character")
+	}
+	q.host = removeZone(host)
+	for name, values := range r.Header {
+		if !isToken(name) {
+			return q, wrongRequest("invalid header name %q", name)
+		}
+		for _, value := range values {
+			if !isValue(value) {
+				return q, wrongRequest("invalid header value of %s", name)
+			}
+		}
+	}
+	switch {
+	case r.Body == nil || r.Body == http.NoBody:
+		q.length = 0
+	case q.length == 0:
+		return q, checkEmpty(r.Body)
+	case q.length < 0:
+		return q, wrongRequest("the length of the body is not known")
+	}
+	return q, nil
+}
+
+// checkEmpty fails when a body without a length has bytes.
+func checkEmpty(body io.Reader) error {
+	var one [1]byte
+	n, err := io.ReadFull(body, one[:])
+	switch {
+	case n > 0:
+		return wrongRequest("the length of the body is not known")
+	case !errors.Is(err, io.EOF):
+		return &requestError{err}
+	}
+	return nil
+}
+
+func isToken(s string) bool {
+	for i := range len(s) {
+		if !nameBytes[s[i]] {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isValue(s string) bool {
+	for i := range len(s) {
+		if !valueBytes[s[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+// removeZone drops the zone of an IPv6 address, which means something on this machine only.
+func removeZone(host string) string {
+	if !strings.HasPrefix(host, "[") {
+		return host
+	}
+	end := strings.LastIndexByte(host, ']')
+	zone := strings.LastIndexByte(host[:max(end, 0)], '%')
+	if zone < 0 {
+		return host
+	}
+	return host[:zone] + host[end:]
+}
+
+// writer writes a request: its head and as much of its body as fits in one call, then the rest.
+type writer struct {
+	conn  *conn
+	buf   []byte
+	left  int64 // Left is how much of the body has not come.
+	names []string
+}
+
+var writers = sync.Pool{New: func() any { return &writer{buf: make([]byte, 0, blockBytes)} }}
+
+// write writes a request to a connection, and closes its body.
+func (q *outgoing) write(c *conn, r *http.Request) error {
+	w, _ := writers.Get().(*writer)
+	w.conn, w.buf, w.left = c, w.buf[:0], q.length
+	err := w.writeRequest(q, r)
+	w.conn = nil
+	clear(w.names)
+	if cap(w.buf) <= 2*blockBytes {
+		writers.Put(w)
+	}
+	return err
+}
+
+func (w *writer) writeRequest(q *outgoing, r *http.Request) error {
+	headErr := w.appendHead(q, r)
+	if r.Body == nil {
+		if headErr != nil {
+			return headErr
+		}
+		return w.flush()
+	}
+	err := headErr
+	if err == nil && q.length > 0 {
+		err = w.copyBody(r.Body)
+	}
+	if closeErr := r.Body.Close(); err == nil && closeErr != nil {
+		err = &requestError{closeErr}
+	}
+	if err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+// copyBody writes the body, which must have exactly the promised length.
+func (w *writer) copyBody(body io.Reader) error {
+	var err error
+	if whole, ok := body.(io.WriterTo); ok {
+		_, err = whole.WriteTo(w)
+	} else {
+		_, err = io.Copy(struct{ io.Writer }{w}, body)
+	}
+	switch {
+	case err != nil && w.isOwn(err):
+		return err
+	case err != nil:
+		return &requestError{err}
+	case w.left > 0:
+		return wrongRequest("the body is shorter than its length")
+	}
+	return nil
+}
+
+// isOwn reports whether an error is one of Write.
+func (*writer) isOwn(err error) bool {
+	_, ok := errors.AsType[*writeError](err)
+	return ok || !isNetworkError(err)
+}
+
+// writeError is a failure of the connection while a request was written.
+type writeError struct{ cause error }
+
+func (e *writeError) Error() string { return "http1: the request was not sent: " + e.cause.Error() }
+func (e *writeError) Unwrap() error { return e.cause }
+
+// Write adds a part of the body.
+func (w *writer) Write(p []byte) (int, error) {
+	if int64(len(p)) > w.left {
+		return 0, wrongRequest("the body is longer than its length")
+	}
+	w.left -= int64(len(p))
+	switch {
+	case len(w.buf)+len(p) <= cap(w.buf):
+		w.buf = append(w.buf, p...)
+		return len(p), nil
+	case w.conn.isSecure():
+		n := copy(w.buf[len(w.buf):cap(w.buf)], p) // A full TLS record costs no more than a short one.
+		w.buf = w.buf[:len(w.buf)+n]
+		if err := w.flush(); err != nil {
+			return 0, err
+		}
+		if _, err := w.conn.stream.Write(p[n:]); err != nil {
+			return 0, &writeError{err}
+		}
+		return len(p), nil
+	}
+	err := w.conn.socket.writeTwo(w.buf, p)
+	w.buf = w.buf[:0]
+	if err != nil {
+		return 0, &writeError{err}
+	}
+	return len(p), nil
+}
+
+// flush writes what was collected.
+func (w *writer) flush() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	_, err := w.conn.stream.Write(w.buf)
+	w.buf = w.buf[:0]
+	if err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+// appendHead adds the head of a request in the order of net/http.
+func (w *writer) appendHead(q *outgoing, r *http.Request) error {
+	b := append(append(w.buf, r.Method...), ' ')
+	begin := len(b)
+	if q.viaProxy {
+		b = append(append(append(b, r.URL.Scheme...), "://"...), q.host...)
+	}
+	b = appendURI(b, r)
+	for _, c := range b[begin:] {
+		if c <= ' ' || c == 0x7f {
+			return wrongRequest("the address has a space or a control character")
+		}
+	}
+	b = append(append(b, " HTTP/1.1\r\nHost: "...), q.host...)
+	agent, named := r.Header["User-Agent"]
+	switch {
+	case !named:
+		b = append(b, "\r\nUser-Agent: "+userAgentStandard...)
+	case len(agent) > 0 && agent[0] != "":
+		b = append(append(b, "\r\nUser-Agent: "...), agent[0]...)
+	}
+	if q.mustClose {
+		b = append(b, "\r\nConnection: close"...)
+	}
+	if q.length > 0 || r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {
+		b = strconv.AppendInt(append(b, "\r\nContent-Length: "...), q.length, 10)
+	}
+	if q.proxyAuth != "" {
+		b = append(append(b, "\r\nProxy-Authorization: "...), q.proxyAuth...)
+	}
+	w.names = w.names[:0]
+	for name := range r.Header {
+		if !isFramingHeader(name) && (name != "Connection" || !q.mustClose) {
+			w.names = append(w.names, name)
+		}
+	}
+	slices.Sort(w.names)
+	for _, name := range w.names {
+		for _, value := range r.Header[name] {
+			b = append(append(append(append(b, '\r', '\n'), name...), ':', ' '), strings.Trim(value, " \t")...)
+		}
+	}
+	w.buf = append(b, "\r\n\r\n"...)
+	return nil
+}
+
+// isFramingHeader reports whether a header follows from other fields of a request, as in net/http.
+func isFramingHeader(name string) bool {
+	switch name {
+	case "Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer":
+		return true
+	}
+	return false
+}
+
+// appendURI adds the path and the query of the address of a request.
+func appendURI(b []byte, r *http.Request) []byte {
+	u := r.URL
+	if u.Opaque != "" {
+		return append(b, u.RequestURI()...)
+	}
+	path := u.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	b = append(b, path...)
+	if u.ForceQuery || u.RawQuery != "" {
+		b = append(append(b, '?'), u.RawQuery...)
+	}
+	return b
+}
