@@ -70,9 +70,9 @@ func rawServer(tb testing.TB, secure bool, requestEnd []byte, answer []byte) (ad
 func transports(roots *tls.Config) map[string]http.RoundTripper {
 	d := &net.Dialer{Timeout: 5 * time.Second}
 	return map[string]http.RoundTripper{
-		"http1": http1.New(http1.Options{DialContext: d.DialContext, TLS: roots}),
+		"http1": http1.New(http1.Options{DialContext: d.DialContext, TLS: roots, ConnectTimeout: time.Minute}),
 		"net/http": &http.Transport{
-			DialContext: d.DialContext, TLSClientConfig: roots.Clone(), TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
+			DialContext: d.DialContext, TLSHandshakeTimeout: time.Minute, TLSClientConfig: roots.Clone(), TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
 			MaxIdleConnsPerHost: 4096, IdleConnTimeout: 90 * time.Second, DisableCompression: true, ReadBufferSize: 2 << 10, WriteBufferSize: 2 << 10,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
@@ -146,8 +146,9 @@ func TestMemoryOfWaitingStreams(t *testing.T) {
 		for _, name := range []string{"net/http", "http1", "net/http", "http1"} {
 			tr := transports(roots)[name]
 			before := memory()
-			done := make(chan io.Closer, streams)
+			done, slots := make(chan io.Closer, streams), make(chan struct{}, 16)
 			for range streams {
+				slots <- struct{}{}
 				go func() {
 					r := &http.Request{Method: "POST", URL: u, Host: u.Host, ContentLength: 2, Body: io.NopCloser(bytes.NewReader([]byte("\r\r"))), Header: http.Header{}}
 					resp, err := tr.RoundTrip(r.WithContext(t.Context()))
@@ -159,6 +160,7 @@ func TestMemoryOfWaitingStreams(t *testing.T) {
 					p := make([]byte, 512)
 					_, _ = resp.Body.Read(p)
 					done <- resp.Body
+					<-slots
 					_, _ = resp.Body.Read(p)
 				}()
 			}

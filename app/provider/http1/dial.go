@@ -160,4 +160,3 @@ func (t *Transport) askTunnel(ctx context.Context, c *conn, address string) (sta
 	}
 	return 0, malformed("there are too many informational answers")
 }
-

@@ -246,11 +246,10 @@ func (x *exchange) accept(r *http.Request, h *head) {
 			p.ContentLength = h.length
 		}
 	case h.chunked:
-		if h.length >= 0 { // Both framings may mean an attack on whoever believes the other, so the connection ends.
+		if h.length >= 0 { // Both framings at once may be an attack on the next reader, so the connection ends.
 			x.mustClose = true
 			delete(p.Header, "Content-Length")
 		}
-		delete(p.Header, "Trailer")
 		p.ContentLength = -1
 		x.framing = framing{kind: chunked}
 	case h.length >= 0:

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// errHead is the form of a head that cannot be understood.
-type headError struct{ problem string }
+// answerError is an answer that cannot be understood.
+type answerError struct{ problem string }
 
-func (e *headError) Error() string { return "http1: malformed answer: " + e.problem }
+func (e *answerError) Error() string { return "http1: malformed answer: " + e.problem }
 
-func malformed(problem string) error { return &headError{problem} }
+func malformed(problem string) error { return &answerError{problem} }
 
 var errHeadTooLarge = errors.New("http1: response headers exceeded the bound")
 
@@ -124,6 +124,10 @@ func (h *head) frame() error {
 		}
 		h.chunked = true
 		delete(h.header, "Transfer-Encoding")
+		if err := checkTrailerNames(h.header["Trailer"]); err != nil {
+			return err
+		}
+		delete(h.header, "Trailer")
 	}
 	lengths := h.header["Content-Length"]
 	for i, text := range lengths {
@@ -137,6 +141,19 @@ func (h *head) frame() error {
 		h.length = n
 		if i > 0 {
 			h.header["Content-Length"] = lengths[:1:1]
+		}
+	}
+	return nil
+}
+
+// checkTrailerNames refuses a trailer that would change how the answer is read.
+func checkTrailerNames(values []string) error {
+	for _, value := range values {
+		for name := range strings.SplitSeq(value, ",") {
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "transfer-encoding", "trailer", "content-length":
+				return malformed("the trailer has a header of the framing")
+			}
 		}
 	}
 	return nil

@@ -124,9 +124,10 @@ func (t *Transport) roundTrip(r *http.Request, q *outgoing, fresh bool) (_ *http
 	if err = x.run(r, q); err == nil {
 		return &x.response, false, nil
 	}
-	again = reused && ctx.Err() == nil && mayRepeat(r, x, err, c.socket.sent.Load() == q.sentBefore)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	unsent := !x.writing && c.socket.sent.Load() == q.sentBefore
+	again = reused && ctx.Err() == nil && mayRepeat(r, x, err, unsent)
 	x.finish(false)
 	return nil, again, x.failure(err)
 }
