@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -133,48 +133,60 @@ func BenchmarkExchange(b *testing.B) {
 	}
 }
 
-// TestMemoryOfWaitingStreams prints what a stream that waits costs.
-func TestMemoryOfWaitingStreams(t *testing.T) {
-	if os.Getenv("UMG_MEASURE") == "" {
-		t.Skip()
-	}
+// BenchmarkWaitingStreams reports what a stream costs that has begun and waits, with the test's own goroutine and server.
+func BenchmarkWaitingStreams(b *testing.B) {
 	const streams = 2000
 	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\nd\r\ndata: hello\n\n\r\n")
 	for _, secure := range []bool{false, true} {
-		address, roots := rawServer(t, secure, []byte("\r\r"), answer)
+		address, roots := rawServer(b, secure, []byte("\r\r"), answer)
 		u, _ := url.Parse(address)
-		for _, name := range []string{"net/http", "http1", "net/http", "http1"} {
-			tr := transports(roots)[name]
-			before := memory()
-			done, slots := make(chan io.Closer, streams), make(chan struct{}, 16)
-			for range streams {
-				slots <- struct{}{}
-				go func() {
-					r := &http.Request{Method: "POST", URL: u, Host: u.Host, ContentLength: 2, Body: io.NopCloser(bytes.NewReader([]byte("\r\r"))), Header: http.Header{}}
-					resp, err := tr.RoundTrip(r.WithContext(t.Context()))
-					if err != nil {
-						t.Error(err)
-						done <- io.NopCloser(nil)
-						return
-					}
-					p := make([]byte, 512)
-					_, _ = resp.Body.Read(p)
-					done <- resp.Body
-					<-slots
-					_, _ = resp.Body.Read(p)
-				}()
-			}
-			var all []io.Closer
-			for range streams {
-				all = append(all, <-done)
-			}
-			time.Sleep(500 * time.Millisecond)
-			t.Logf("tls %t %s: %.1f kB a stream", secure, name, float64(memory()-before)/1000/streams)
-			for _, c := range all {
-				_ = c.Close()
-			}
-			time.Sleep(500 * time.Millisecond)
+		for name, t := range transports(roots) {
+			b.Run(fmt.Sprintf("tls=%t/%s", secure, name), func(b *testing.B) {
+				for b.Loop() {
+					before := memory()
+					end := openStreams(b, t, u, streams)
+					b.ReportMetric(float64(memory()-before)/1000/streams, "kB/stream")
+					end()
+				}
+			})
 		}
+	}
+}
+
+// openStreams opens streams that wait for their second event. End closes them.
+func openStreams(b *testing.B, t http.RoundTripper, u *url.URL, count int) (end func()) {
+	b.Helper()
+	opened, slots := make(chan io.Closer, count), make(chan struct{}, 16)
+	var all sync.WaitGroup
+	for range count {
+		slots <- struct{}{}
+		all.Go(func() {
+			r := &http.Request{
+				Method: "POST", URL: u, Host: u.Host, ContentLength: 2, Body: io.NopCloser(bytes.NewReader([]byte("\r\r"))), Header: http.Header{},
+			}
+			resp, err := t.RoundTrip(r.WithContext(b.Context()))
+			if err != nil {
+				b.Error(err)
+				opened <- http.NoBody
+				<-slots
+				return
+			}
+			p := make([]byte, 512)
+			_, _ = resp.Body.Read(p)
+			opened <- resp.Body
+			<-slots
+			_, _ = resp.Body.Read(p)
+		})
+	}
+	bodies := make([]io.Closer, count)
+	for i := range bodies {
+		bodies[i] = <-opened
+	}
+	return func() {
+		for _, body := range bodies {
+			_ = body.Close()
+		}
+		all.Wait()
 	}
 }
 
