@@ -20,8 +20,8 @@ const (
 
 const (
 	chunkLineBytesMax   = 1 << 10
-	chunkExcessBytesMax = 16 << 10 // This bounds what chunks have beside data, as in net/http.
-	chunkExcessEach     = 16       // This much of each chunk does not count, and twice its data does not.
+	chunkExcessBytesMax = 16 << 10 // This bounds what is not data in all chunks, as in net/http.
+	chunkExcessEach     = 16       // This much of each chunk, and twice its data, does not count.
 	trailerBytesMax     = 2 << 10
 	chunkDigitsMax      = 15
 )
@@ -143,7 +143,7 @@ func (f *framing) read(c *conn, p []byte) (int, error) {
 	return readSome(c, p, int64(len(p)))
 }
 
-// readSome reads at most max bytes, and waits for the first.
+// readSome reads at most so many bytes, and waits for the first.
 func readSome(c *conn, p []byte, most int64) (int, error) {
 	if int64(len(p)) > most {
 		p = p[:most]
@@ -263,7 +263,7 @@ func (f *framing) beginChunk(line []byte) error {
 		n = n<<4 | digit
 	}
 	if f.excess = max(f.excess-chunkExcessEach-2*n, 0); f.excess > chunkExcessBytesMax {
-		return malformed("the chunks have too much beside data")
+		return malformed("the chunks have too much that is not data")
 	}
 	f.left, f.inData, f.inTrailer = n, n > 0, n == 0
 	return nil

@@ -96,7 +96,7 @@ func (c *conn) isUsable() bool {
 	return n == 0 && errors.Is(err, errWouldBlock)
 }
 
-// closeIdle closes a connection without a request. TLS says goodbye.
+// closeIdle closes a connection without a request. TLS says that it ends.
 func (c *conn) closeIdle() {
 	_ = c.stream.Close()
 	c.drop()

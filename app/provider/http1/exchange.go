@@ -32,7 +32,7 @@ type exchange struct {
 	answered  bool // A byte of the answer has come.
 
 	mu       sync.Mutex
-	reading  bool // A Read goes on, and ends the exchange when it was closed in the meantime.
+	reading  bool // A Read goes on, and ends the exchange when it was closed during it.
 	closed   bool
 	finished bool // The exchange has given up its connection.
 	writing  bool // A goroutine writes the request.
@@ -84,11 +84,8 @@ func (x *exchange) wrote(c *conn, err error) {
 	defer x.mu.Unlock()
 	x.writing, x.writeErr = false, err
 	switch {
-	case !x.finished && err != nil:
-		// An answer may have come before, so that the reader goes on. Without one the server has ended the connection too.
-		if !isNetworkError(err) {
-			c.socket.abort()
-		}
+	case !x.finished && err != nil && !isNetworkError(err):
+		c.socket.abort() // Otherwise the reader goes on, because the server may have answered before it ended the connection.
 	case x.finished && x.conn == nil && err != nil:
 		c.close()
 		c.drop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -20,19 +21,30 @@ const (
 	headBytesStandard = 64 << 10
 	idleConnsStandard = 1024
 	dialsStandard     = 1024
+
+	// hostsMax bounds the hosts that are remembered without idle connections.
+	hostsMax = 512
 )
 
-// Options of a Transport.
+// Options of a Transport. Only DialContext is required.
 type Options struct {
-	DialContext       func(ctx context.Context, network, address string) (net.Conn, error) // DialContext is required.
-	Proxy             *url.URL                                                             // Proxy has the scheme http or https; nil for none.
-	TLS               *tls.Config                                                          // TLS is for servers and the proxy; nil for the standard.
-	ConnectTimeout    time.Duration                                                        // ConnectTimeout bounds each step to a connection; 5 s when zero.
-	IdleAge           time.Duration                                                        // IdleAge is how long a connection waits for its next request; 90 s when zero.
-	IdleConnsMax      int                                                                  // IdleConnsMax bounds the idle connections of one host; 1,024 when zero.
-	DialsMax          int                                                                  // DialsMax bounds the connections that are made at once; 1,024 when zero.
-	HeadBytesMax      int                                                                  // HeadBytesMax bounds the headers of an answer; 64 KiB when zero.
-	DisableKeepAlives bool                                                                 // DisableKeepAlives makes a connection for each request.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+	// Proxy has the scheme http or https; nil for none.
+	Proxy *url.URL
+	// TLS is for servers and for the proxy; nil for the standard.
+	TLS *tls.Config
+	// ConnectTimeout bounds the wait for a dial, the tunnel of a proxy and a TLS handshake, each; zero for 5 s. DialContext has its own.
+	ConnectTimeout time.Duration
+	// IdleAge is how long a connection waits for its next request; zero for 90 s.
+	IdleAge time.Duration
+	// IdleConnsMax bounds the idle connections of one host; zero for 1,024.
+	IdleConnsMax int
+	// DialsMax bounds the connections that are made at once; zero for 1,024.
+	DialsMax int
+	// HeadBytesMax bounds the headers of an answer, with those of informational answers before it; zero for 64 KiB.
+	HeadBytesMax int
+	// DisableKeepAlives makes a connection for each request.
+	DisableKeepAlives bool
 }
 
 // Transport sends requests over a pool of connections. It is safe for concurrent use.
@@ -52,7 +64,7 @@ type hostKey struct{ scheme, authority string }
 // host has the connections to one server that no request uses.
 type host struct {
 	key  hostKey
-	tls  *tls.Config // Tls is nil for plain connections.
+	tls  *tls.Config // The tls is nil for plain connections.
 	idle []*conn     // Idle has the connection that was used last at its end.
 }
 
@@ -230,6 +242,9 @@ func (t *Transport) host(key hostKey) *host {
 		h = &host{key: key}
 		if key.scheme == "https" {
 			h.tls = t.clientTLS(hostName(key.authority))
+		}
+		if len(t.hosts) >= hostsMax {
+			maps.DeleteFunc(t.hosts, func(_ hostKey, old *host) bool { return len(old.idle) == 0 })
 		}
 		t.hosts[key] = h
 	}
