@@ -9,11 +9,6 @@ type block [blockBytes]byte
 
 var blocks = sync.Pool{New: func() any { return new(block) }}
 
-func newBlock() *block {
-	b, _ := blocks.Get().(*block)
-	return b
-}
-
 // buffer holds received bytes. It has memory only while it holds bytes or while a read goes on.
 type buffer struct {
 	block *block // Block is the pooled memory behind data; nil when data is larger or nil.
@@ -49,7 +44,7 @@ func (b *buffer) release() {
 func (b *buffer) free() []byte {
 	switch {
 	case b.data == nil:
-		b.block = newBlock()
+		b.block, _ = blocks.Get().(*block)
 		b.data = b.block[:]
 	case b.w < len(b.data):
 	case b.r > 0:

@@ -82,14 +82,17 @@ func (c *conn) readDirect(p []byte) (int, error) {
 // isUsable reports whether an idle connection can carry another request: the server has not closed it and has sent nothing. Over TLS,
 // messages of the protocol itself may have come.
 func (c *conn) isUsable() bool {
-	if c.in.len() > 0 || c.socket.isDead() {
+	if c.in.len() > 0 {
 		return false
 	}
-	if !c.isSecure() {
-		return c.socket.in.len() == 0
-	}
-	if c.socket.in.len() == 0 {
+	_, err := c.socket.readOnce(nil, false)
+	switch {
+	case err != nil && !errors.Is(err, errWouldBlock):
+		return false
+	case c.socket.in.len() == 0:
 		return true
+	case !c.isSecure():
+		return false
 	}
 	var one [1]byte
 	n, err := c.stream.Read(one[:])

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"sync"
 	"time"
 )
@@ -159,8 +160,10 @@ func (x *exchange) readHead(r *http.Request) error {
 			x.accept(r, &h)
 			return nil
 		}
-		if err := x.traceInformational(&h); err != nil {
-			return err
+		if x.trace != nil && x.trace.Got1xxResponse != nil {
+			if err := x.trace.Got1xxResponse(h.status, textproto.MIMEHeader(h.header)); err != nil {
+				return err
+			}
 		}
 	}
 	return malformed("there are too many informational answers")
@@ -189,17 +192,12 @@ func (x *exchange) nextHead(left *int) (head, error) {
 			}
 			return head{}, &readError{err}
 		}
-		x.noteFirstByte()
-	}
-}
-
-func (x *exchange) noteFirstByte() {
-	if x.answered || x.conn.in.len() == 0 {
-		return
-	}
-	x.answered = true
-	if x.trace != nil && x.trace.GotFirstResponseByte != nil {
-		x.trace.GotFirstResponseByte()
+		if !x.answered && in.len() > 0 {
+			x.answered = true
+			if x.trace != nil && x.trace.GotFirstResponseByte != nil {
+				x.trace.GotFirstResponseByte()
+			}
+		}
 	}
 }
 
@@ -210,18 +208,6 @@ func (e *readError) Error() string {
 	return "http1: the connection ended before the answer: " + e.cause.Error()
 }
 func (e *readError) Unwrap() error { return e.cause }
-
-func (x *exchange) traceInformational(h *head) error {
-	switch {
-	case x.trace == nil:
-	case h.status == http.StatusContinue && x.trace.Got100Continue != nil:
-		x.trace.Got100Continue()
-	}
-	if x.trace == nil || x.trace.Got1xxResponse == nil {
-		return nil
-	}
-	return x.trace.Got1xxResponse(h.status, map[string][]string(h.header))
-}
 
 // accept makes the response of a head.
 func (x *exchange) accept(r *http.Request, h *head) {
@@ -238,7 +224,7 @@ func (x *exchange) accept(r *http.Request, h *head) {
 	}
 	x.mustClose = x.mustClose || h.mustClose || r.Close || x.transport.options.DisableKeepAlives
 	switch {
-	case r.Method == http.MethodHead || forbidsBody(h.status):
+	case r.Method == http.MethodHead || h.status == http.StatusNoContent || h.status == http.StatusNotModified:
 		if r.Method == http.MethodHead {
 			p.ContentLength = h.length
 		}

@@ -50,9 +50,13 @@ type head struct {
 // parseHead parses a whole head, which ends with an empty line. It changes the case of names in p.
 func parseHead(p []byte) (head, error) {
 	h := head{length: -1}
-	lines := bytes.Count(p, []byte{'\n'}) - 2
-	if err := canonicalize(p); err != nil {
-		return h, err
+	lines := 0
+	for at := bytes.IndexByte(p, '\n') + 1; at < len(p)-2; lines++ {
+		end := bytes.IndexByte(p[at:], '\n')
+		if err := canonicalizeLine(p[at : at+end-1]); err != nil {
+			return h, err
+		}
+		at += end + 1
 	}
 	text := string(p)
 	line, rest, _ := strings.Cut(text, "\r\n")
@@ -60,7 +64,7 @@ func parseHead(p []byte) (head, error) {
 		return h, err
 	}
 	h.header = make(http.Header, lines)
-	values := make([]string, max(lines, 0))
+	values := make([]string, lines)
 	for len(rest) > 2 {
 		line, rest, _ = strings.Cut(rest, "\r\n")
 		name, value, _ := strings.Cut(line, ":")
@@ -175,23 +179,7 @@ func parseLength(text string) (n int64, err error) {
 	return n, nil
 }
 
-// canonicalize checks the header lines of a head and gives the names their usual case.
-func canonicalize(p []byte) error {
-	at := bytes.IndexByte(p, '\n') + 1
-	for {
-		line := p[at:]
-		end := bytes.IndexByte(line, '\n')
-		if end <= 1 {
-			return nil
-		}
-		if err := canonicalizeLine(line[:end-1]); err != nil {
-			return err
-		}
-		at += end + 1
-	}
-}
-
-// canonicalizeLine checks a header line without its end. A line that begins with a space continues the line before it in the obsolete way,
+// canonicalizeLine checks a header line without its end, and gives its name the usual case. A line that begins with a space continues the line before it in the obsolete way,
 // and is refused.
 func canonicalizeLine(line []byte) error {
 	upper, colon := true, -1
@@ -231,9 +219,4 @@ func byteTables() (names, values [256]bool) {
 		values[c] = c >= ' ' && c != 0x7f || c == '\t'
 	}
 	return names, values
-}
-
-// forbidsBody reports whether an answer with this status has no body, whatever its header says.
-func forbidsBody(status int) bool {
-	return status < 200 || status == http.StatusNoContent || status == http.StatusNotModified
 }

@@ -1,9 +1,11 @@
 package http1
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -79,24 +81,14 @@ func checkRequest(r *http.Request) (outgoing, error) {
 	case r.Body == nil || r.Body == http.NoBody:
 		q.length = 0
 	case q.length == 0:
-		return q, checkEmpty(r.Body)
+		var one [1]byte
+		if n, err := io.ReadFull(r.Body, one[:]); n > 0 || !errors.Is(err, io.EOF) {
+			return q, wrongRequest("the length of the body is not known")
+		}
 	case q.length < 0:
 		return q, wrongRequest("the length of the body is not known")
 	}
 	return q, nil
-}
-
-// checkEmpty fails when a body without a length has bytes.
-func checkEmpty(body io.Reader) error {
-	var one [1]byte
-	n, err := io.ReadFull(body, one[:])
-	switch {
-	case n > 0:
-		return wrongRequest("the length of the body is not known")
-	case !errors.Is(err, io.EOF):
-		return &requestError{err}
-	}
-	return nil
 }
 
 func isToken(s string) bool {
@@ -144,29 +136,21 @@ var writers = sync.Pool{New: func() any { return &writer{buf: make([]byte, 0, bl
 func (q *outgoing) write(c *conn, r *http.Request) error {
 	w, _ := writers.Get().(*writer)
 	w.conn, w.buf, w.left = c, w.buf[:0], q.length
-	err := w.writeRequest(q, r)
-	w.conn = nil
-	clear(w.names)
-	if cap(w.buf) <= 2*blockBytes {
-		writers.Put(w)
-	}
-	return err
-}
-
-func (w *writer) writeRequest(q *outgoing, r *http.Request) error {
-	headErr := w.appendHead(q, r)
-	if r.Body == nil {
-		if headErr != nil {
-			return headErr
+	defer func() {
+		w.conn = nil
+		clear(w.names)
+		if cap(w.buf) <= 2*blockBytes {
+			writers.Put(w)
 		}
-		return w.flush()
-	}
-	err := headErr
+	}()
+	err := w.appendHead(q, r)
 	if err == nil && q.length > 0 {
 		err = w.copyBody(r.Body)
 	}
-	if closeErr := r.Body.Close(); err == nil && closeErr != nil {
-		err = &requestError{closeErr}
+	if r.Body != nil {
+		if closeErr := r.Body.Close(); err == nil && closeErr != nil {
+			err = &requestError{closeErr}
+		}
 	}
 	if err != nil {
 		return err
@@ -182,8 +166,9 @@ func (w *writer) copyBody(body io.Reader) error {
 	} else {
 		_, err = io.Copy(struct{ io.Writer }{w}, body)
 	}
+	_, isOwn := errors.AsType[*writeError](err)
 	switch {
-	case err != nil && w.isOwn(err):
+	case err != nil && (isOwn || !isNetworkError(err)):
 		return err
 	case err != nil:
 		return &requestError{err}
@@ -191,12 +176,6 @@ func (w *writer) copyBody(body io.Reader) error {
 		return wrongRequest("the body is shorter than its length")
 	}
 	return nil
-}
-
-// isOwn reports whether an error is one of Write.
-func (*writer) isOwn(err error) bool {
-	_, ok := errors.AsType[*writeError](err)
-	return ok || !isNetworkError(err)
 }
 
 // writeError is a failure of the connection while a request was written.
@@ -226,7 +205,9 @@ func (w *writer) Write(p []byte) (int, error) {
 		}
 		return len(p), nil
 	}
-	err := w.conn.socket.writeTwo(w.buf, p)
+	parts := net.Buffers{w.buf, p} // Both parts go out in one call of the system.
+	n, err := parts.WriteTo(w.conn.socket.Conn)
+	w.conn.socket.sent.Add(n)
 	w.buf = w.buf[:0]
 	if err != nil {
 		return 0, &writeError{err}
@@ -254,7 +235,14 @@ func (w *writer) appendHead(q *outgoing, r *http.Request) error {
 	if q.viaProxy {
 		b = append(append(append(b, r.URL.Scheme...), "://"...), q.host...)
 	}
-	b = appendURI(b, r)
+	if u := r.URL; u.Opaque != "" {
+		b = append(b, u.RequestURI()...)
+	} else {
+		b = append(b, cmp.Or(u.EscapedPath(), "/")...)
+		if u.ForceQuery || u.RawQuery != "" {
+			b = append(append(b, '?'), u.RawQuery...)
+		}
+	}
 	for _, c := range b[begin:] {
 		if c <= ' ' || c == 0x7f {
 			return wrongRequest("the address has a space or a control character")
@@ -279,7 +267,13 @@ func (w *writer) appendHead(q *outgoing, r *http.Request) error {
 	}
 	w.names = w.names[:0]
 	for name := range r.Header {
-		if !isFramingHeader(name) && (name != "Connection" || !q.mustClose) {
+		switch name {
+		case "Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer": // These follow from other fields, as in net/http.
+		case "Connection":
+			if !q.mustClose {
+				w.names = append(w.names, name)
+			}
+		default:
 			w.names = append(w.names, name)
 		}
 	}
@@ -291,30 +285,4 @@ func (w *writer) appendHead(q *outgoing, r *http.Request) error {
 	}
 	w.buf = append(b, "\r\n\r\n"...)
 	return nil
-}
-
-// isFramingHeader reports whether a header follows from other fields of a request, as in net/http.
-func isFramingHeader(name string) bool {
-	switch name {
-	case "Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer":
-		return true
-	}
-	return false
-}
-
-// appendURI adds the path and the query of the address of a request.
-func appendURI(b []byte, r *http.Request) []byte {
-	u := r.URL
-	if u.Opaque != "" {
-		return append(b, u.RequestURI()...)
-	}
-	path := u.EscapedPath()
-	if path == "" {
-		path = "/"
-	}
-	b = append(b, path...)
-	if u.ForceQuery || u.RawQuery != "" {
-		b = append(append(b, '?'), u.RawQuery...)
-	}
-	return b
 }

@@ -1,7 +1,6 @@
 package http1
 
 import (
-	"errors"
 	"io"
 	"net"
 	"sync/atomic"
@@ -154,22 +153,8 @@ func (s *socket) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// writeTwo writes two parts in one call of the system where it can.
-func (s *socket) writeTwo(a, b []byte) error {
-	parts := net.Buffers{a, b}
-	n, err := parts.WriteTo(s.Conn)
-	s.sent.Add(n)
-	return err
-}
-
 // past is a deadline that ends all reads and writes.
 var past = time.Unix(1, 0)
 
 // abort ends the reads and writes of the socket, now and later.
 func (s *socket) abort() { _ = s.SetDeadline(past) }
-
-// isDead reports whether an idle socket has ended. Other bytes than the end are in the buffer.
-func (s *socket) isDead() bool {
-	_, err := s.readOnce(nil, false)
-	return err != nil && !errors.Is(err, errWouldBlock)
-}

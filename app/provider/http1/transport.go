@@ -152,13 +152,10 @@ func mayRepeat(r *http.Request, x *exchange, err error, unsent bool) bool {
 	if unsent {
 		return true
 	}
-	_, isRead := errors.AsType[*readError](err)
-	return isRead && !x.answered && isReplayable(r)
-}
-
-// isReplayable reports whether sending a request twice does no more than sending it once.
-func isReplayable(r *http.Request) bool {
-	switch r.Method {
+	if _, isRead := errors.AsType[*readError](err); !isRead || x.answered {
+		return false
+	}
+	switch r.Method { // Sending these twice does no more than sending them once.
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true
 	}
