@@ -43,7 +43,7 @@ func (c *scriptConn) Close() error {
 }
 
 // ask returns the answer of a server that sends fixed bytes, and its body as far as it can be read.
-func ask(method string, answer []byte, piece int) (resp *http.Response, body []byte, headErr, bodyErr error, reusable bool) {
+func ask(method string, answer []byte, piece int) (resp *http.Response, body []byte, reusable bool, headErr, bodyErr error) {
 	c := &scriptConn{answer: bytes.NewReader(answer), piece: piece}
 	t := http1.New(http1.Options{DialContext: func(context.Context, string, string) (net.Conn, error) { return c, nil }})
 	defer t.CloseIdleConnections()
@@ -53,21 +53,21 @@ func ask(method string, answer []byte, piece int) (resp *http.Response, body []b
 	}
 	resp, err = t.RoundTrip(r)
 	if err != nil {
-		return nil, nil, err, nil, false
+		return nil, nil, false, err, nil
 	}
 	defer resp.Body.Close()
 	body, bodyErr = io.ReadAll(resp.Body)
-	return resp, body, nil, bodyErr, !c.closed.Load()
+	return resp, body, !c.closed.Load(), nil, bodyErr
 }
 
 // askStandard does the same with the parser of net/http. Rest are the bytes after the answer.
-func askStandard(method string, answer []byte) (resp *http.Response, body []byte, headErr, bodyErr error, rest int64) {
+func askStandard(method string, answer []byte) (resp *http.Response, body []byte, rest int64, headErr, bodyErr error) {
 	in := bufio.NewReader(bytes.NewReader(answer))
 	for {
 		var err error
 		resp, err = http.ReadResponse(in, &http.Request{Method: method})
 		if err != nil {
-			return nil, nil, err, nil, 0
+			return nil, nil, 0, err, nil
 		}
 		if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
 			break
@@ -76,17 +76,17 @@ func askStandard(method string, answer []byte) (resp *http.Response, body []byte
 	body, bodyErr = io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	rest, _ = io.Copy(io.Discard, in)
-	return resp, body, nil, bodyErr, rest
+	return resp, body, rest, nil, bodyErr
 }
 
 // wantAgreement fails when an answer is read in another way than net/http reads it. Refusing it is no disagreement.
 func wantAgreement(t *testing.T, method string, answer []byte, piece int) {
 	t.Helper()
-	resp, body, headErr, bodyErr, reusable := ask(method, answer, piece)
+	resp, body, reusable, headErr, bodyErr := ask(method, answer, piece)
 	if headErr != nil {
 		return
 	}
-	want, wantBody, wantErr, wantBodyErr, rest := askStandard(method, answer)
+	want, wantBody, rest, wantErr, wantBodyErr := askStandard(method, answer)
 	if wantErr != nil {
 		t.Fatalf("%s %q is accepted, and net/http refuses it: %v", method, answer, wantErr)
 	}
@@ -139,7 +139,7 @@ func TestAnswersAreReadAsNetHTTPReadsThem(t *testing.T) {
 	t.Parallel()
 	for name, c := range goodAnswers {
 		for _, piece := range []int{0, 1, 3, 1000} {
-			_, body, headErr, bodyErr, _ := ask(http.MethodGet, []byte(c.answer), piece)
+			_, body, _, headErr, bodyErr := ask(http.MethodGet, []byte(c.answer), piece)
 			if headErr != nil || bodyErr != nil || string(body) != c.body {
 				t.Errorf("%s in pieces of %d: %.50q, %v, %v", name, piece, body, headErr, bodyErr)
 			}
@@ -201,7 +201,7 @@ func TestMalformedHeadsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, answer := range badHeads {
 		for _, piece := range []int{0, 1} {
-			_, _, err, _, _ := ask(http.MethodGet, []byte(answer), piece)
+			_, _, _, err, _ := ask(http.MethodGet, []byte(answer), piece)
 			if err == nil || !strings.Contains(err.Error(), "malformed") {
 				t.Errorf("%s in pieces of %d: %v", name, piece, err)
 			}
@@ -213,7 +213,7 @@ func TestEarlyEndsOfHeadsAreErrorsOfTheConnection(t *testing.T) {
 	t.Parallel()
 	whole := "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
 	for n := range len(whole) {
-		if _, _, err, _, _ := ask(http.MethodGet, []byte(whole[:n]), 0); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, _, _, err, _ := ask(http.MethodGet, []byte(whole[:n]), 0); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%q: %v", whole[:n], err)
 		}
 	}
@@ -229,7 +229,7 @@ func TestHeadsAreBounded(t *testing.T) {
 		"no line at all": strings.Repeat("y", 70<<10),
 	} {
 		for _, piece := range []int{0, 1000} {
-			if _, _, err, _, _ := ask(http.MethodGet, []byte(answer), piece); err == nil || !strings.Contains(err.Error(), "response headers exceeded") {
+			if _, _, _, err, _ := ask(http.MethodGet, []byte(answer), piece); err == nil || !strings.Contains(err.Error(), "response headers exceeded") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -271,7 +271,7 @@ func TestMalformedBodiesAreRefused(t *testing.T) {
 	for name, c := range badBodies {
 		for _, piece := range []int{0, 1} {
 			answer := []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + c.body)
-			_, body, headErr, bodyErr, reusable := ask(http.MethodGet, answer, piece)
+			_, body, reusable, headErr, bodyErr := ask(http.MethodGet, answer, piece)
 			if headErr != nil || bodyErr == nil || reusable {
 				t.Errorf("%s: %v, %v, used again %t", name, headErr, bodyErr, reusable)
 			}
@@ -281,7 +281,7 @@ func TestMalformedBodiesAreRefused(t *testing.T) {
 			wantAgreement(t, http.MethodGet, answer, piece)
 		}
 	}
-	_, body, _, err, _ := ask(http.MethodGet, []byte("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"), 0)
+	_, body, _, _, err := ask(http.MethodGet, []byte("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"), 0)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || string(body) != "hello" {
 		t.Errorf("a body shorter than its length: %q, %v", body, err)
 	}
@@ -308,7 +308,7 @@ func TestConnectionsWithBytesAfterAnAnswerAreClosed(t *testing.T) {
 		"HTTP/1.0":               {"GET", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", false},
 		"HTTP/1.0 with a length": {"GET", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx", true},
 	} {
-		if _, _, headErr, bodyErr, reusable := ask(c.method, []byte(c.answer), 0); headErr != nil || bodyErr != nil || reusable != c.reusable {
+		if _, _, reusable, headErr, bodyErr := ask(c.method, []byte(c.answer), 0); headErr != nil || bodyErr != nil || reusable != c.reusable {
 			t.Errorf("%s: %v, %v, used again %t", name, headErr, bodyErr, reusable)
 		}
 	}

@@ -67,15 +67,8 @@ func checkRequest(r *http.Request) (outgoing, error) {
 		return q, wrongRequest("the host has a wrong character")
 	}
 	q.host = removeZone(host)
-	for name, values := range r.Header {
-		if !isToken(name) {
-			return q, wrongRequest("invalid header name %q", name)
-		}
-		for _, value := range values {
-			if !isValue(value) {
-				return q, wrongRequest("invalid header value of %s", name)
-			}
-		}
+	if err := checkHeader(r.Header); err != nil {
+		return q, err
 	}
 	switch {
 	case r.Body == nil || r.Body == http.NoBody:
@@ -89,6 +82,21 @@ func checkRequest(r *http.Request) (outgoing, error) {
 		return q, wrongRequest("the length of the body is not known")
 	}
 	return q, nil
+}
+
+// checkHeader fails when a name or a value would change how the head is read.
+func checkHeader(h http.Header) error {
+	for name, values := range h {
+		if !isToken(name) {
+			return wrongRequest("invalid header name %q", name)
+		}
+		for _, value := range values {
+			if !isValue(value) {
+				return wrongRequest("invalid header value of %s", name)
+			}
+		}
+	}
+	return nil
 }
 
 func isToken(s string) bool {
@@ -143,9 +151,12 @@ func (q *outgoing) write(c *conn, r *http.Request) error {
 			writers.Put(w)
 		}
 	}()
-	err := w.appendHead(q, r)
-	if err == nil && q.length > 0 {
-		err = w.copyBody(r.Body)
+	err := w.appendLine(q, r)
+	if err == nil {
+		w.appendHeader(q, r)
+		if q.length > 0 {
+			err = w.copyBody(r.Body)
+		}
 	}
 	if r.Body != nil {
 		if closeErr := r.Body.Close(); err == nil && closeErr != nil {
@@ -228,9 +239,10 @@ func (w *writer) flush() error {
 	return nil
 }
 
-// appendHead adds the head of a request in the order of net/http.
-func (w *writer) appendHead(q *outgoing, r *http.Request) error {
-	b := append(append(w.buf, r.Method...), ' ')
+// appendLine adds the first line of a request.
+func (w *writer) appendLine(q *outgoing, r *http.Request) error {
+	b := w.buf
+	b = append(append(b, r.Method...), ' ')
 	begin := len(b)
 	if q.viaProxy {
 		b = append(append(append(b, r.URL.Scheme...), "://"...), q.host...)
@@ -248,7 +260,15 @@ func (w *writer) appendHead(q *outgoing, r *http.Request) error {
 			return wrongRequest("the address has a space or a control character")
 		}
 	}
-	b = append(append(b, " HTTP/1.1\r\nHost: "...), q.host...)
+	b = append(b, " HTTP/1.1\r\n"...)
+	w.buf = b
+	return nil
+}
+
+// appendHeader adds the header of a request in the order of net/http.
+func (w *writer) appendHeader(q *outgoing, r *http.Request) {
+	b := w.buf
+	b = append(append(b, "Host: "...), q.host...)
 	agent, named := r.Header["User-Agent"]
 	switch {
 	case !named:
@@ -283,6 +303,6 @@ func (w *writer) appendHead(q *outgoing, r *http.Request) error {
 			b = append(append(append(append(b, '\r', '\n'), name...), ':', ' '), strings.Trim(value, " \t")...)
 		}
 	}
-	w.buf = append(b, "\r\n\r\n"...)
-	return nil
+	b = append(b, "\r\n\r\n"...)
+	w.buf = b
 }

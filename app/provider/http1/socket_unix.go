@@ -13,7 +13,7 @@ const canReadRaw = true
 func readNow(fd uintptr, p []byte) (int, error) {
 	for {
 		n, err := syscall.Read(int(fd), p)
-		switch err { //nolint:errorlint // System calls return the value itself.
+		switch err {
 		case nil:
 			return n, nil
 		case syscall.EINTR:
