@@ -211,8 +211,8 @@ func TestLongBodiesInBothDirections(t *testing.T) {
 				}
 			}
 		}
-		if n := s.conns.Load(); n != 1 {
-			t.Errorf("%d connections", n)
+		if n := s.conns.Load(); n > 18 { // The next request may come before a writer has given its connection back.
+			t.Errorf("%d connections for 36 requests", n)
 		}
 	})
 }
