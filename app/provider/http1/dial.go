@@ -3,7 +3,6 @@ package http1
 import (
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -27,15 +26,6 @@ func (e *ProxyError) Error() string {
 type proxy struct {
 	url  *url.URL
 	auth string // Auth is the value of Proxy-Authorization; empty for none.
-}
-
-func newProxy(u *url.URL) proxy {
-	p := proxy{url: u}
-	if u != nil && u.User != nil {
-		password, _ := u.User.Password()
-		p.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
-	}
-	return p
 }
 
 // dial makes a connection to a host, through the proxy when there is one.

@@ -3,6 +3,7 @@ package http1
 import (
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"maps"
 	"net"
@@ -78,7 +79,12 @@ func New(o Options) *Transport {
 	setStandard(&o.IdleConnsMax, idleConnsStandard)
 	setStandard(&o.DialsMax, dialsStandard)
 	setStandard(&o.HeadBytesMax, headBytesStandard)
-	return &Transport{options: o, dials: make(chan struct{}, o.DialsMax), proxy: newProxy(o.Proxy), hosts: map[hostKey]*host{}}
+	p := proxy{url: o.Proxy}
+	if o.Proxy != nil && o.Proxy.User != nil {
+		password, _ := o.Proxy.User.Password()
+		p.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(o.Proxy.User.Username()+":"+password))
+	}
+	return &Transport{options: o, dials: make(chan struct{}, o.DialsMax), proxy: p, hosts: map[hostKey]*host{}}
 }
 
 func setStandard[T int | time.Duration](to *T, standard T) {
