@@ -21,6 +21,7 @@ import (
 	"umg/app/provider/credential"
 	"umg/app/provider/errorclass"
 	"umg/app/provider/framing"
+	"umg/app/provider/http1"
 )
 
 const (
@@ -37,7 +38,6 @@ const (
 	keepAlivePeriod = 30 * time.Second
 	targetsMax      = 512
 	transportsMax   = 512
-	connBufferBytes = 2 << 10 // This is the size of each buffer. A stream holds both while it lasts.
 	userAgent       = "unified-model-gateway/1"
 
 	jsonType    = "application/json"
@@ -62,7 +62,7 @@ type Client struct {
 	fetches *credential.Fetches
 
 	mu         sync.RWMutex
-	transports map[transportKey]*http.Transport
+	transports map[transportKey]*http1.Transport
 	targets    map[targetKey]*target
 	sources    map[sourceKey]credential.Source
 }
@@ -74,7 +74,7 @@ func New(o Options) *Client {
 	}
 	return &Client{
 		tls: o.TLS, now: o.Now, log: o.Log, traced: o.Traced, fetches: credential.NewFetches(),
-		transports: make(map[transportKey]*http.Transport), targets: make(map[targetKey]*target),
+		transports: make(map[transportKey]*http1.Transport), targets: make(map[targetKey]*target),
 		sources: make(map[sourceKey]credential.Source),
 	}
 }
@@ -94,8 +94,8 @@ type target struct {
 	url       *url.URL
 	header    http.Header
 	access    access
-	transport *http.Transport
-	singleUse *http.Transport // SingleUse makes a connection for each request.
+	transport *http1.Transport
+	singleUse *http1.Transport // SingleUse makes a connection for each request.
 	now       app.Clock
 	errors    *errorclass.Table // Errors says what the errors of the provider mean.
 	ownPaths  bool              // OwnPaths is set for calls that have their own paths.
@@ -158,46 +158,35 @@ func (c *Client) prepare(p targetConfig) (*target, error) {
 
 // transport is shared by all providers with the same connect time-out and proxy. Names are resolved for every
 // connection: neither the transport nor the resolver keeps addresses. The caller holds the lock.
-func (c *Client) transport(l transportKey) (*http.Transport, error) {
+func (c *Client) transport(l transportKey) (*http1.Transport, error) {
 	if l.connect <= 0 {
 		l.connect = connectStandard
 	}
 	if t := c.transports[l]; t != nil {
 		return t, nil
 	}
-	var proxy func(*http.Request) (*url.URL, error) // There is no proxy of the environment.
+	var proxy *url.URL // There is no proxy of the environment.
 	if l.proxy != "" {
 		u, err := url.Parse(l.proxy)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, errors.New("provider: the proxy is not an http or https address") // The address may have a password.
 		}
-		proxy = http.ProxyURL(u)
+		proxy = u
 	}
 	if len(c.transports) >= transportsMax {
 		c.forgetTransports()
 	}
 	dialer := &net.Dialer{Timeout: l.connect, KeepAlive: keepAlivePeriod}
-	t := &http.Transport{
-		Proxy: proxy,
-		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-			if answer.StatusCode != http.StatusOK {
-				return fmt.Errorf("%w: it answered %d", errTunnel, answer.StatusCode)
-			}
-			return nil
-		},
-		DialContext:            dialer.DialContext,
-		TLSHandshakeTimeout:    l.connect,
-		TLSClientConfig:        c.tls.Clone(),
-		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{}, // Without HTTP/2 each stream has its own connection.
-		DisableKeepAlives:      l.single,
-		MaxIdleConns:           0,
-		MaxIdleConnsPerHost:    idleConnsMax,
-		IdleConnTimeout:        idleConnAgeMax,
-		MaxResponseHeaderBytes: headerBytesMax,
-		DisableCompression:     true,
-		ReadBufferSize:         connBufferBytes,
-		WriteBufferSize:        connBufferBytes,
-	}
+	t := http1.New(http1.Options{
+		DialContext:       dialer.DialContext,
+		Proxy:             proxy,
+		TLS:               c.tls,
+		ConnectTimeout:    l.connect,
+		IdleAge:           idleConnAgeMax,
+		IdleConnsMax:      idleConnsMax,
+		HeadBytesMax:      headerBytesMax,
+		DisableKeepAlives: l.single,
+	})
 	c.transports[l] = t
 	return t, nil
 }
@@ -210,9 +199,6 @@ func (c *Client) forgetTransports() {
 	clear(c.transports)
 	clear(c.targets)
 }
-
-// errTunnel means that a proxy has refused the connection.
-var errTunnel = errors.New("provider: the proxy does not connect us")
 
 // send makes one attempt. The answer's body must be closed.
 func (c *Client) send(ctx context.Context, t *target, attempt *Attempt) (*Answer, *Fault) {
@@ -308,7 +294,7 @@ func (a *Answer) statusFault(resp *http.Response) *Fault {
 // Read reads the body.
 func (a *Answer) Read(p []byte) (int, error) { return a.body.Read(p) }
 
-// Close ends the answer. The connection is used again only when the body was read to its end.
+// Close ends the answer. The connection is used again only when the body was read to its end, or when the rest of it has arrived.
 func (a *Answer) Close() { _ = a.body.Close() }
 
 // Fault classifies an error of Read.

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// plainBytesMax bounds the bodies that the transport sends together with the head in one write. It does not report when it is done
-	// with them, so they are not pooled.
+	// plainBytesMax bounds the bodies that are not pooled. The transport sends about as much together with the head in one write.
 	plainBytesMax = 16 << 10
 
 	pooledBytesMax = 4 << 20 // Larger buffers are not pooled.
@@ -74,6 +73,18 @@ func (r *payloadReader) Read(b []byte) (int, error) {
 	n := copy(b, r.payload.Data[r.at:])
 	r.at += n
 	return n, nil
+}
+
+// WriteTo writes the rest of the payload in one call. Close waits for it.
+func (r *payloadReader) WriteTo(w io.Writer) (int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.payload == nil || r.at >= len(r.payload.Data) {
+		return 0, nil
+	}
+	n, err := w.Write(r.payload.Data[r.at:])
+	r.at += n
+	return int64(n), err
 }
 
 func (r *payloadReader) Close() error {
