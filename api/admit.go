@@ -40,7 +40,7 @@ func (a *API) admit(x *call) error {
 	}
 	admitted, window, err := a.o.Gateway.Admit(x.Request().Context(), gateway.AdmissionRequest{
 		ID: x.log.RequestID, Work: w, Principal: x.principal(), Key: x.keyLimits(), LimitFactor: x.key.LimitFactor,
-		BodyBytes: x.Request().ContentLength,
+		BodyBytes: x.Request().ContentLength, Space: &x.admitted,
 	})
 	if err != nil {
 		gateway.SetLimitHeaders(x.Header(), window, ratelimit.Window{})
@@ -98,6 +98,7 @@ func (a *API) refuseUnread(x *call, err error) error {
 // peekBody reads a small body, if it comes at once. Otherwise its connection ends with the answer.
 func (a *API) peekBody(x *call) (small []byte, complete bool) {
 	r := x.Request()
+	x.bounded = true
 	controller := http.NewResponseController(x.Connection())
 	_ = controller.SetReadDeadline(a.now().Add(streamPeekMax))
 	small, err := io.ReadAll(io.LimitReader(r.Body, skippedBytesMax))
@@ -116,6 +117,7 @@ func (a *API) endBody(x *call) {
 	if r.ContentLength == 0 || r.ProtoMajor != 1 {
 		return
 	}
+	x.bounded = true
 	until := a.now()
 	if r.ContentLength > 0 && r.ContentLength <= skippedBytesMax && x.bodyBytes == 0 {
 		until = until.Add(skipMax)

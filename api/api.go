@@ -19,7 +19,9 @@ import (
 	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
+	"umg/app/modelstatus"
 	"umg/app/ratelimit"
+	"umg/app/refusal"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -53,13 +55,17 @@ type Options struct {
 	Documents *apidocs.Documents
 	Audit     *audit.Log          // nil: the route about the audit log is unknown
 	Content   *contentlog.Service // nil: nothing of what is asked and answered is kept
+	// Refusals records refused requests. It is nil where they are not recorded.
+	Refusals *refusal.Log
 	// Idempotency and IDs are what creating videos and assets, and buying credit, once takes.
 	Idempotency *idempotency.Service
 	IDs         app.IDs
 
 	// BodyBytesMax bounds one JSON body. Zero means 32 MiB.
 	BodyBytesMax int64
-	Gate         *admission.Controller // nil: one with defaults, which looks at places only
+	// Status judges models. Without it their state is that of the catalog alone.
+	Status *modelstatus.Service
+	Gate   *admission.Controller // nil: one with defaults, which looks at places only
 }
 
 // API serves the routes under /v1 and their other spellings.
@@ -72,8 +78,11 @@ type API struct {
 
 	paths      map[string]bool   // the paths of all routes
 	operations map[string]string // the paths that aliases may stand for
+	// textRoutes are the routes of text calls by path.
+	textRoutes map[string]*Route
 
 	modelLists atomic.Pointer[[]*compressedBody]
+	statuses   atomic.Pointer[statusCache]
 }
 
 // New returns the API. It panics when a required option is missing.
@@ -85,13 +94,16 @@ func New(o Options) *API {
 	if o.Documents == nil {
 		o.Documents = apidocs.New(apidocs.Options{Now: o.Now})
 	}
+	if o.Status == nil {
+		o.Status = modelstatus.New(modelstatus.Options{Now: o.Now})
+	}
 	if o.BodyBytesMax <= 0 {
 		o.BodyBytesMax = bodyBytesMaxDefault
 	}
 	if o.Gate == nil {
 		o.Gate = admission.New(admission.Options{})
 	}
-	a := &API{o: o, now: o.Now, buffers: newBuffers(), paths: map[string]bool{}, operations: map[string]string{}}
+	a := &API{o: o, now: o.Now, buffers: newBuffers(), paths: map[string]bool{}, operations: map[string]string{}, textRoutes: textRoutes()}
 	for _, r := range Routes() {
 		a.paths[r.Path] = true
 		if r.Operation != "" {
@@ -121,18 +133,40 @@ type call struct {
 	place     *admission.Place
 	admission *gateway.Admission // nil before it, and for open routes
 	bodyBytes int64              // bytes of the body that were read
+	// bounded means that the time of a body that is not read was bounded.
+	bounded bool
+
+	// What follows is memory of the parts of a call, which would else be allocated one by one.
+	held         admission.Place
+	admitted     gateway.Admission
+	paced        pacedBody
+	body         body
+	headers      headerValues
+	api          *API
+	recorder     *contentlog.Recorder
+	bodyReleased func() // This is releaseBody, which is made once for the memory of a call.
+	writer       responseWriter
+	once         textOnce
 }
 
 // handle serves one request: it takes a place of this replica, checks the key and the limits, and runs the route. Reads, and reports of
 // partners, get a place before other requests.
 func (a *API) handle(r Route, e exchange, l *RequestLog) error {
+	return a.run(&call{exchange: e, route: r, log: l})
+}
+
+// run serves the request of a call.
+func (a *API) run(x *call) error {
+	r, e, l := &x.route, x.exchange, x.log
+	x.api = a
 	critical := r.Open || r.Method == http.MethodGet
-	x := &call{exchange: e, route: r, log: l}
 	l.format, l.Style = r.Family, string(r.Style)
 	a.setCommonHeaders(x)
-	place, err := a.o.Gate.Enter(critical)
+	var err error
+	x.held, err = a.o.Gate.Enter(critical)
+	x.place = &x.held
+	place := x.place
 	defer place.Leave()
-	x.place = &place
 	if err != nil {
 		return a.rejectOverload(x, err)
 	}
@@ -173,13 +207,13 @@ func (a *API) rejectOverload(x *call, err error) error {
 // setCommonHeaders sets what every answer carries.
 func (a *API) setCommonHeaders(x *call) {
 	h := x.Header()
-	id := []string{x.log.RequestID}
+	id := x.headers.one(x.log.RequestID)
 	h["X-Request-Id"] = id
 	h["Request-Id"] = id
 	if x.route.Style != "" {
 		h["X-Generation-Id"] = id
 	}
-	h["Cache-Control"] = []string{"no-store"}
+	h["Cache-Control"] = noStore
 }
 
 // keyLimits are what the key may do in addition to what its account may.

@@ -32,12 +32,13 @@ const PageTimeMax = jsonTimeMax
 // bufferSizes are how many sizes of buffers are pooled, each twice as large as the one before.
 var bufferSizes = bits.Len(bufferBytesMax / bufferBytesMin)
 
-// buffers pools the buffers of bodies, by size.
+// buffers pools the buffers of bodies, by size. Boxes pools the pointers by which a pool holds its buffers.
 type buffers struct {
 	pools []sync.Pool
+	boxes *sync.Pool
 }
 
-func newBuffers() buffers { return buffers{pools: make([]sync.Pool, bufferSizes)} }
+func newBuffers() buffers { return buffers{pools: make([]sync.Pool, bufferSizes), boxes: &sync.Pool{}} }
 
 // get returns an empty buffer of at least so many bytes.
 func (p *buffers) get(size int) []byte {
@@ -45,8 +46,11 @@ func (p *buffers) get(size int) []byte {
 		return make([]byte, 0, size)
 	}
 	class := bits.Len(uint(max(size, bufferBytesMin)-1) / bufferBytesMin)
-	if b, ok := p.pools[class].Get().(*[]byte); ok {
-		return (*b)[:0]
+	if box, ok := p.pools[class].Get().(*[]byte); ok {
+		b := *box
+		*box = nil
+		p.boxes.Put(box)
+		return b[:0]
 	}
 	return make([]byte, 0, bufferBytesMin<<class)
 }
@@ -54,7 +58,12 @@ func (p *buffers) get(size int) []byte {
 // put returns a buffer to its pool. Nothing may refer to the buffer any more.
 func (p *buffers) put(b []byte) {
 	if size := cap(b); size >= bufferBytesMin && size <= bufferBytesMax && size&(size-1) == 0 {
-		p.pools[bits.Len(uint(size/bufferBytesMin))-1].Put(&b)
+		box, ok := p.boxes.Get().(*[]byte)
+		if !ok {
+			box = new([]byte)
+		}
+		*box = b
+		p.pools[bits.Len(uint(size/bufferBytesMin))-1].Put(box)
 	}
 }
 
@@ -62,6 +71,7 @@ func (p *buffers) put(b []byte) {
 type body struct {
 	data  []byte
 	place *admission.Place // The place counts what the buffer holds beyond the smallest size.
+	next  [1]byte          // Next takes a byte that finds the buffer full.
 }
 
 // Bytes is the body. It is good until the body is released.
@@ -84,7 +94,11 @@ func (a *API) readAll(x *call, timeMax time.Duration) (*body, error) {
 		}
 	}
 	began := a.now()
-	b, err := a.fill(x, PaceBody(x.Connection(), r.Body, bytesMax, timeMax, a.now), r.ContentLength)
+	x.paced = pacedBody{ReadCloser: r.Body, connection: x.Connection(), started: began, timeMax: timeMax}
+	if r.ContentLength < 0 {
+		x.paced.ReadCloser = http.MaxBytesReader(x.Connection(), r.Body, bytesMax)
+	}
+	b, err := a.fill(x, &x.paced, r.ContentLength)
 	x.log.upload += a.now().Sub(began)
 	if err == nil {
 		_ = r.Body.Close() // else the answer's head looks for more of it
@@ -104,12 +118,12 @@ func bufferFor(bytes int64) int64 {
 
 // fill reads a body, of so many bytes unless that is below zero, into a buffer that grows as often as it is full and more comes.
 func (a *API) fill(x *call, in io.Reader, declared int64) (*body, error) {
-	b := &body{data: a.buffers.get(bufferBytesMin), place: x.place}
-	var next [1]byte
+	b := &x.body
+	*b = body{data: a.buffers.get(bufferBytesMin), place: x.place}
 	for {
 		into := b.data[len(b.data):cap(b.data)]
 		if len(into) == 0 {
-			into = next[:]
+			into = b.next[:]
 		}
 		n, err := in.Read(into)
 		x.bodyBytes += int64(n)
@@ -117,7 +131,7 @@ func (a *API) fill(x *call, in io.Reader, declared int64) (*body, error) {
 			if err := a.grow(b, declared); err != nil {
 				return b, err
 			}
-			b.data = append(b.data, next[0])
+			b.data = append(b.data, b.next[0])
 		} else {
 			b.data = b.data[:len(b.data)+n]
 		}
@@ -196,21 +210,21 @@ func tooLarge(limit int64) *app.Error {
 // PaceBody bounds a request body in size and in time: a grace, from then on a rate, and a time for all of it. Where it fails the
 // connection cannot be used again.
 func PaceBody(w http.ResponseWriter, body io.ReadCloser, bytesMax int64, timeMax time.Duration, now app.Clock) io.ReadCloser {
-	controller := http.NewResponseController(w)
-	return &pacedBody{
-		ReadCloser: http.MaxBytesReader(w, body, bytesMax), started: now(), timeMax: timeMax,
-		move: func(t time.Time) { _ = controller.SetReadDeadline(t) },
-	}
+	return &pacedBody{ReadCloser: http.MaxBytesReader(w, body, bytesMax), connection: w, started: now(), timeMax: timeMax}
 }
 
 type pacedBody struct {
 	io.ReadCloser
 
-	started time.Time
-	timeMax time.Duration
-	read    int64
-	next    int64
-	move    func(time.Time)
+	connection http.ResponseWriter
+	started    time.Time
+	timeMax    time.Duration
+	read       int64
+	next       int64
+}
+
+func (p *pacedBody) move(deadline time.Time) {
+	_ = http.NewResponseController(p.connection).SetReadDeadline(deadline)
 }
 
 // Read moves the read deadline on as bytes arrive, and takes it away at the end of the body: left behind, it would

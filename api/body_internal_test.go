@@ -2,6 +2,7 @@ package api
 
 import (
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -10,12 +11,24 @@ import (
 // trickle is a body of so many bytes.
 func trickle(n int) io.ReadCloser { return io.NopCloser(strings.NewReader(strings.Repeat("x", n))) }
 
+// deadlineNoter notes the deadline of a connection.
+type deadlineNoter struct {
+	http.ResponseWriter
+
+	until time.Time
+}
+
+func (n *deadlineNoter) SetReadDeadline(until time.Time) error {
+	n.until = until
+	return nil
+}
+
 // TestTheDeadlineOfABodyMovesWithItsBytes reads a body in steps and looks at the deadline that each has.
 func TestTheDeadlineOfABodyMovesWithItsBytes(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	var deadline time.Duration
-	p := &pacedBody{ReadCloser: trickle(8 << 20), started: began, timeMax: jsonTimeMax, move: func(at time.Time) { deadline = at.Sub(began) }}
+	connection := &deadlineNoter{}
+	p := &pacedBody{ReadCloser: trickle(8 << 20), connection: connection, started: began, timeMax: jsonTimeMax}
 	read := 0
 	for _, c := range []struct {
 		bytes int
@@ -31,7 +44,7 @@ func TestTheDeadlineOfABodyMovesWithItsBytes(t *testing.T) {
 		if _, err := p.Read(make([]byte, 0)); err != nil {
 			t.Fatal(err)
 		}
-		if deadline != c.until {
+		if deadline := connection.until.Sub(began); deadline != c.until {
 			t.Errorf("after %d KiB the next must come within %s, want %s", c.bytes>>10, deadline, c.until)
 		}
 	}

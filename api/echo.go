@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -12,56 +11,55 @@ import (
 	"umg/app"
 )
 
-// exchange is one request and its response. It is what the routes of this package use of the web framework, and no other file of the
-// package knows the framework.
-type exchange struct{ context echo.Context }
+// echoExchange is an exchange of the web framework, which no other file of the package knows.
+type echoExchange struct{ context echo.Context }
 
 // Request is the request as net/http read it.
-func (e exchange) Request() *http.Request { return e.context.Request() }
+func (e echoExchange) Request() *http.Request { return e.context.Request() }
 
 // Header is the header of the response.
-func (e exchange) Header() http.Header { return e.context.Response().Header() }
+func (e echoExchange) Header() http.Header { return e.context.Response().Header() }
 
 // Response writes the response and remembers its status.
-func (e exchange) Response() http.ResponseWriter { return e.context.Response() }
+func (e echoExchange) Response() http.ResponseWriter { return e.context.Response() }
 
 // Connection is the writer of net/http itself. Its deadlines, its Flush and http.MaxBytesReader need it: the writer of the framework
 // hides their errors.
-func (e exchange) Connection() http.ResponseWriter { return e.context.Response().Writer }
+func (e echoExchange) Connection() http.ResponseWriter { return e.context.Response().Writer }
 
 // ClientIP is the address of the caller, behind trusted proxies.
-func (e exchange) ClientIP() string { return e.context.RealIP() }
+func (e echoExchange) ClientIP() string { return e.context.RealIP() }
 
 // Param is the part of the path that the route gives this name.
-func (e exchange) Param(name string) string { return e.context.Param(name) }
+func (e echoExchange) Param(name string) string { return e.context.Param(name) }
+
+// RoutePath is the pattern of the route; empty when no route has the path.
+func (e echoExchange) RoutePath() string { return e.context.Path() }
 
 // QueryParam is the first value of a parameter of the query.
-func (e exchange) QueryParam(name string) string { return e.context.QueryParam(name) }
+func (e echoExchange) QueryParam(name string) string { return e.context.QueryParam(name) }
 
 // QueryParams are all parameters of the query.
-func (e exchange) QueryParams() url.Values { return e.context.QueryParams() }
+func (e echoExchange) QueryParams() url.Values { return e.context.QueryParams() }
 
 // Blob sends a whole response.
-func (e exchange) Blob(status int, contentType string, body []byte) error {
+func (e echoExchange) Blob(status int, contentType string, body []byte) error {
 	return e.context.Blob(status, contentType, body)
 }
 
 // JSON sends a whole response from a value.
-func (e exchange) JSON(status int, v any) error { return e.context.JSON(status, v) }
+func (e echoExchange) JSON(status int, v any) error { return e.context.JSON(status, v) }
 
 // NoContent sends a response without a body.
-func (e exchange) NoContent(status int) error { return e.context.NoContent(status) }
+func (e echoExchange) NoContent(status int) error { return e.context.NoContent(status) }
 
 // committed reports whether the status of the response was sent.
-func (e exchange) committed() bool { return e.context.Response().Committed }
+func (e echoExchange) committed() bool { return e.context.Response().Committed }
 
 // explain returns the error that a caller can be told for any error of a service or of the web framework.
-func (e exchange) explain(err error) *app.Error {
-	if ours, ok := errors.AsType[*app.Error](err); ok {
-		return ours
-	}
-	r := e.Request()
-	if framework, ok := errors.AsType[*echo.HTTPError](err); ok {
+func (e echoExchange) explain(err error) *app.Error {
+	if framework, ok := errors.AsType[*echo.HTTPError](err); ok && !isOurs(err) {
+		r := e.Request()
 		switch framework.Code {
 		case http.StatusNotFound:
 			return notFound(r.URL.Path)
@@ -70,10 +68,12 @@ func (e exchange) explain(err error) *app.Error {
 			return wrongMethod(r.Method, r.URL.Path, allow)
 		}
 	}
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return app.Errorf(app.Canceled, "client_left", "The client closed the connection.").Because(err)
-	}
-	return app.AsError(err)
+	return explainTo(e.Request(), err)
+}
+
+func isOurs(err error) bool {
+	_, ok := errors.AsType[*app.Error](err)
+	return ok
 }
 
 const requestLogKey = "umg.request_log"
@@ -92,19 +92,19 @@ func RequestLogOf(c echo.Context) *RequestLog {
 }
 
 // Explain returns the error that a caller can be told for any error of a service or of the web framework.
-func Explain(c echo.Context, err error) *app.Error { return exchange{c}.explain(err) }
+func Explain(c echo.Context, err error) *app.Error { return echoExchange{c}.explain(err) }
 
 // WriteError answers a failed request in the layout of its family. It only records a failure after a response has begun, because the
 // stream itself has told the client.
 func (a *API) WriteError(c echo.Context, err error) error {
-	return a.writeError(exchange{c}, RequestLogOf(c), err)
+	return a.writeError(echoExchange{c}, RequestLogOf(c), err)
 }
 
 // Mount adds the routes, and answers cross-origin preflights for every path of the API.
 func (a *API) Mount(e *echo.Echo) {
 	e.Pre(func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			x, l := exchange{c}, RequestLogOf(c)
+			x, l := echoExchange{c}, RequestLogOf(c)
 			cleanPath(x.Request().URL)
 			if a.allowCrossOrigin(x) {
 				return nil
@@ -114,7 +114,7 @@ func (a *API) Mount(e *echo.Echo) {
 		}
 	})
 	for _, r := range Routes() {
-		serve := func(c echo.Context) error { return a.handle(r, exchange{c}, RequestLogOf(c)) }
+		serve := func(c echo.Context) error { return a.handle(r, echoExchange{c}, RequestLogOf(c)) }
 		e.Add(r.Method, r.Path, serve)
 		if r.Method == http.MethodGet {
 			e.Add(http.MethodHead, r.Path, serve)

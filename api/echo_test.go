@@ -8,5 +8,5 @@ import (
 
 // newExchange is a request without a server.
 func newExchange(w http.ResponseWriter, r *http.Request) exchange {
-	return exchange{echo.New().NewContext(r, w)}
+	return echoExchange{echo.New().NewContext(r, w)}
 }

@@ -95,7 +95,8 @@ func (a *API) writeError(x exchange, l *RequestLog, err error) error {
 		h.Add("Vary", errorStatusHeader) // This request header decides whether the status is the true one.
 	}
 	as := layouts[l.format]
-	status, body := dialect.Error(as.style, e, l.RequestID)
+	trueStatus, body := dialect.Error(as.style, e, l.RequestID)
+	status := trueStatus
 	body = withDoc(body, as.end, a.o.BaseURL+cmp.Or(e.Doc, docs.ErrorPath(e.Code)))
 	contentType := jsonType
 	if l.format == ChatFamily && !alwaysTrue[e.Kind] && !alwaysTrueCodes[e.Code] && !l.unread && a.documented(x, l) {
@@ -108,6 +109,7 @@ func (a *API) writeError(x exchange, l *RequestLog, err error) error {
 		}
 	}
 	l.recorder.Error(body)
+	a.recordRefusal(x, l, e, trueStatus)
 	extendWrite(x.Connection(), a.now())
 	return x.Blob(status, contentType, body)
 }

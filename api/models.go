@@ -38,7 +38,8 @@ func (a *API) listModels(x *call) error {
 	if family == MessagesFamily {
 		page.Style = llm.Messages
 	}
-	if page == (catalog.Page{}) && len(x.key.Models) == 0 && snapshot.ETag() != "" {
+	isWhole := page == (catalog.Page{}) && len(x.key.Models) == 0 && snapshot.ETag() != ""
+	if isWhole && len(a.changedStatuses(x.Request().Context(), snapshot)) == 0 {
 		if takesGzip(x.Request().Header) {
 			p := a.compressedList(snapshot.List(nil), snapshot.ETag())
 			x.Header().Set("Content-Encoding", "gzip")
@@ -50,6 +51,7 @@ func (a *API) listModels(x *call) error {
 	if err != nil {
 		return err
 	}
+	body = a.withStatus(x.Request().Context(), snapshot, body)
 	return x.cached(body, catalog.ETag(body))
 }
 
@@ -113,7 +115,7 @@ func (a *API) getModel(x *call) error {
 		return err
 	}
 	x.setLifecycleHeaders(m)
-	entry := m.ListEntry()
+	entry := a.withStatus(x.Request().Context(), a.o.Catalog.Snapshot().For(x.key.AccountID), m.ListEntry())
 	if family == MessagesFamily {
 		entry = m.MessagesEntry(a.now())
 	}

@@ -114,8 +114,8 @@ func TestLooksAreShedLastAndBounded(t *testing.T) {
 	}
 	_, err := gate.Enter(false)
 	must(t, err)
-	late := admission.Sample{Late: time.Second, Waited: 1000}
-	for range 17 { // all trial calls are refused, and paid ones begin to be
+	late := admission.Sample{Queued: time.Second, Waited: 1000}
+	for range 25 { // all trial calls are refused, and paid ones begin to be
 		gate.Look(late)
 	}
 	if n := look(20); n != 20 {

@@ -73,7 +73,9 @@ func KindWord(k app.Kind) string {
 // recordResult copies the gateway's report of a text call. The model is what the caller sent until known says that the catalog
 // has it.
 func (l *RequestLog) recordResult(r *gateway.Report, known bool) {
-	l.Result = *r
+	if r != &l.Result { // The gateway has filled in the report where it is.
+		l.Result = *r
+	}
 	if known {
 		l.Model = r.Model
 	}

@@ -6,7 +6,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"umg/app"
@@ -27,11 +26,11 @@ func (a *API) generate(x *call) error {
 	}
 	recorder := a.contentRecorder(x)
 	defer recorder.Abandon()
-	release := sync.OnceFunc(func() {
-		recorder.Taken()
-		a.release(body)
-	})
-	defer release()
+	x.recorder = recorder
+	if x.bodyReleased == nil {
+		x.bodyReleased = x.releaseBody
+	}
+	defer x.releaseBody()
 	if x.key.Frozen {
 		x.log.streams = asksForStream(body.Bytes())
 		return billing.Frozen()
@@ -54,7 +53,8 @@ func (a *API) generate(x *call) error {
 	out := a.newStreamWriter(x)
 	recorder.Hear(request)
 	before := a.now().Sub(x.log.Started) - x.log.upload
-	c := x.textCall(request, release)
+	c := x.textCall(request, x.bodyReleased)
+	c.Report = &x.log.Result
 	c.Idempotent, c.AuthDuration, c.UploadDuration = once.response, before, x.log.upload
 	report, err := a.o.Gateway.Generate(x.Request().Context(), c, recorder.Over(out))
 	once.recordResult(report, err)
@@ -66,10 +66,16 @@ func (a *API) generate(x *call) error {
 	x.log.recordResult(report, known)
 	x.log.Overhead = before + report.GatewayDuration
 	if err != nil {
-		gateway.SetLimitHeaders(x.Header(), report.Requests, report.Tokens)
+		gateway.SetLimitHeaders(x.Header(), report.Left.Requests, report.Left.Tokens)
 		x.log.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())
 	}
 	return err
+}
+
+// releaseBody releases the body of a text call, which its recorder has taken. A second release does nothing.
+func (x *call) releaseBody() {
+	x.recorder.Taken()
+	x.api.release(&x.body)
 }
 
 // textQuote is the answer to a dry run: what the call may cost, with no provider asked and nothing spent. It is the same in
@@ -149,10 +155,8 @@ func (x *call) setDroppedHeader(list string) {
 
 // newStreamWriter is the client's end of a call.
 func (a *API) newStreamWriter(x *call) gateway.StreamWriter {
-	r := x.Response()
-	s := &responseWriter{
-		x: x, api: a, now: a.now, response: r, controller: http.NewResponseController(x.Connection()), shared: x.Request().ProtoMajor > 1,
-	}
+	s := &x.writer
+	*s = responseWriter{x: x, api: a, now: a.now, response: x.Response(), connection: x.Connection(), shared: x.Request().ProtoMajor > 1}
 	if x.log.alias.array {
 		return &arrayWriter{StreamWriter: s}
 	}
@@ -200,7 +204,7 @@ type responseWriter struct {
 	api        *API
 	now        app.Clock
 	response   http.ResponseWriter
-	controller *http.ResponseController
+	connection http.ResponseWriter
 	shared     bool // other streams are on the connection
 	extended   time.Time
 }
@@ -210,13 +214,15 @@ func (s *responseWriter) Begin(status int, contentType string, extra http.Header
 	r := s.response
 	h := r.Header()
 	maps.Copy(h, extra)
-	if mediaType, _, _ := strings.Cut(contentType, ";"); mediaType == "text/event-stream" {
-		contentType = eventStream
-		h["Cache-Control"] = []string{"no-cache, no-transform"}
-		h["X-Accel-Buffering"] = []string{"no"}
+	switch mediaType, _, _ := strings.Cut(contentType, ";"); {
+	case mediaType == "text/event-stream":
+		h["Cache-Control"], h["X-Accel-Buffering"], h["Content-Type"] = noTransform, notBuffered, eventStreamed
+	case contentType == jsonType:
+		h["Content-Type"] = jsonTyped
+	default:
+		h["Content-Type"] = []string{contentType}
 	}
-	h["Content-Type"] = []string{contentType}
-	s.api.setProcessingMs(h, s.x.log.setServerTiming(h, s.now()))
+	s.api.setTiming(s.x, h)
 	r.WriteHeader(status)
 	return nil
 }
@@ -230,10 +236,10 @@ func (s *responseWriter) Write(p []byte) error {
 
 // Flush pushes what was just written out to the client.
 func (s *responseWriter) Flush() error {
-	err := s.controller.Flush()
+	err := http.NewResponseController(s.connection).Flush()
 	if s.shared { // there a deadline that passes between two writes ends the stream
 		s.extended = time.Time{}
-		_ = s.controller.SetWriteDeadline(time.Time{})
+		_ = http.NewResponseController(s.connection).SetWriteDeadline(time.Time{})
 	}
 	return err
 }
@@ -245,7 +251,7 @@ func (s *responseWriter) extend() {
 	}
 	if now.Sub(s.extended) >= writeDeadlineStep {
 		s.extended = now
-		_ = s.controller.SetWriteDeadline(now.Add(writeStallMax))
+		_ = http.NewResponseController(s.connection).SetWriteDeadline(now.Add(writeStallMax))
 	}
 }
 

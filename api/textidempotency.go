@@ -17,7 +17,8 @@ type textOnce struct {
 
 // claimText claims the Idempotency-Key of a text call, if it has one. A repeated call gets the stored answer.
 func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
-	o := &textOnce{x: x}
+	o := &x.once
+	*o = textOnce{x: x}
 	if len(x.Request().Header.Values(keyHeader)) == 0 || a.o.Idempotency == nil {
 		return o, nil
 	}

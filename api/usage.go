@@ -66,7 +66,7 @@ func (a *API) getUsage(x *call) error {
 		return err
 	}
 	u.Model = a.modelID(x, u.Model)
-	u.AccountID = x.key.AccountID
+	u.AccountID, u.Refusals = x.key.AccountID, true
 	if len(x.key.Models) > 0 {
 		if u.KeyID != "" && u.KeyID != x.key.ID {
 			return app.Errorf(app.Forbidden, "key_not_allowed",

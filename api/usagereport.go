@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ type usageFigures struct {
 	Requests         int64      `json:"requests"`
 	FailedRequests   int64      `json:"failed_requests"`
 	StreamedRequests int64      `json:"streamed_requests"`
+	RefusedRequests  int64      `json:"refused_requests"`
+	RateLimited      int64      `json:"rate_limited_requests"`
 	InputTokens      int64      `json:"input_tokens"`
 	CacheReadTokens  int64      `json:"cache_read_tokens"`
 	CacheWriteTokens int64      `json:"cache_write_tokens"`
@@ -34,7 +37,8 @@ type usageFigures struct {
 
 func figuresOf(l usage.Line) usageFigures {
 	return usageFigures{
-		Requests: l.Requests, FailedRequests: l.Failed, StreamedRequests: l.Streamed, InputTokens: l.Usage[meter.InputTokens],
+		Requests: l.Requests, FailedRequests: l.Failed, StreamedRequests: l.Streamed, RefusedRequests: l.Refused,
+		RateLimited: l.RateLimited, InputTokens: l.Usage[meter.InputTokens],
 		CacheReadTokens: l.Usage[meter.CacheReadTokens], CacheWriteTokens: l.Usage[meter.CacheWriteTokens],
 		OutputTokens: l.Usage[meter.OutputTokens], ReasoningTokens: l.Usage[meter.ReasoningTokens],
 		Images: l.Usage[meter.Images], Milliseconds: l.Usage[meter.Seconds], Characters: l.Usage[meter.Characters], Cost: l.Cost,
@@ -109,6 +113,9 @@ var figureNames = []string{
 	"reasoning_tokens", "images", "milliseconds", "characters",
 }
 
+// lastFigureNames are the columns behind the cost and the further meters.
+var lastFigureNames = []string{"refused_requests", "rate_limited_requests"}
+
 // usageCSV is a report for spreadsheets. It has no line for the total, as sums over the column would count it twice.
 func usageCSV(u usageRequest, report usage.Report) []byte {
 	var b bytes.Buffer
@@ -122,7 +129,7 @@ func usageCSV(u usageRequest, report usage.Report) []byte {
 		head = append(head, groupNames[u.Group])
 	}
 	// A writer into memory does not fail.
-	_ = w.Write(append(append(head, figureNames...), "cost", "meters"))
+	_ = w.Write(slices.Concat(head, figureNames, []string{"cost", "meters"}, lastFigureNames))
 	for _, l := range report.Lines {
 		var row []string
 		if u.Step != usage.NoStep {
@@ -142,7 +149,8 @@ func usageCSV(u usageRequest, report usage.Report) []byte {
 		} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		_ = w.Write(append(row, f.Cost.String(), l.Usage.FurtherText()))
+		_ = w.Write(append(row, f.Cost.String(), l.Usage.FurtherText(), strconv.FormatInt(f.RefusedRequests, 10),
+			strconv.FormatInt(f.RateLimited, 10)))
 	}
 	w.Flush()
 	return b.Bytes()

@@ -206,7 +206,7 @@ func (a *API) resumeVideo(x *call, id string) error {
 // followVideo streams the task as events, one for each change a client can see, until it has ended.
 func (a *API) followVideo(x *call, job video.Job) error {
 	ctx := x.Request().Context()
-	out := &responseWriter{x: x, api: a, now: a.now, response: x.Response(), controller: http.NewResponseController(x.Connection())}
+	out := &responseWriter{x: x, api: a, now: a.now, response: x.Response(), connection: x.Connection()}
 	if err := out.Begin(http.StatusOK, eventStream, nil); err != nil {
 		return err
 	}

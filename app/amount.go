@@ -21,16 +21,27 @@ const fractionDigits = 9
 
 // String prints decimal dollars exactly, without trailing zeros and without a currency sign: "0.000043", "12", "-3.5".
 func (a Amount) String() string {
-	sign := ""
+	var short [32]byte
+	return string(a.AppendTo(short[:0]))
+}
+
+// AppendTo appends the decimal dollars that String prints.
+func (a Amount) AppendTo(dst []byte) []byte {
 	u := uint64(a) // In two's complement, the negation below is right even for the most negative amount.
 	if a < 0 {
-		sign, u = "-", -u
+		dst, u = append(dst, '-'), -u
 	}
-	whole, fraction := u/uint64(Dollar), u%uint64(Dollar)
+	dst = strconv.AppendUint(dst, u/uint64(Dollar), 10)
+	fraction := u % uint64(Dollar)
 	if fraction == 0 {
-		return sign + strconv.FormatUint(whole, 10)
+		return dst
 	}
-	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%09d", fraction), "0")
+	dst = append(dst, '.')
+	for unit := uint64(Dollar) / 10; fraction > 0; unit /= 10 {
+		dst = append(dst, byte('0'+fraction/unit))
+		fraction %= unit
+	}
+	return dst
 }
 
 // MarshalJSON prints the amount as a JSON number of dollars, from the integer and never through a float.

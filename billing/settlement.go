@@ -166,19 +166,23 @@ func parseRule(row *yaml.Node) (r Rule, err error) {
 	return r, nil
 }
 
-// blameless lists failures that neither the gateway nor a provider caused.
-var blameless = []Reason{ReasonCreditRanOut, ReasonRequestRefused, ReasonVideoRefused, ReasonVideoDeleted}
+// callerEnded lists the ends that the caller caused: what the caller could not pay for, a refused request, an answer that a content
+// filter ended or refused.
+var callerEnded = []Reason{
+	ReasonCreditRanOut, ReasonRequestRefused, ReasonVideoRefused, ReasonVideoDeleted, ReasonFiltered, ReasonFilteredUnanswered,
+}
 
 // ModelVerdict says what a reason shows about the model: it answered, it failed because of the gateway or a provider, or
-// neither, because the client caused the end.
+// neither, because the client caused the end or left before it.
 func ModelVerdict(reason Reason) (answered, failed bool) {
 	rule, known := settlement[reason]
-	switch {
-	case !known || slices.Contains(blameless, reason):
+	if !known || slices.Contains(callerEnded, reason) {
 		return false, false
-	case rule.Outcome == "succeeded" || rule.Outcome == "client_left" && rule.Charge != ChargeNothing && rule.Charge != ChargeReceived:
+	}
+	switch rule.Outcome {
+	case "succeeded":
 		return true, false
-	case rule.Outcome == "failed" || rule.Outcome == "cut" || rule.Outcome == "timed_out":
+	case "failed", "cut", "timed_out":
 		return false, true
 	}
 	return false, false

@@ -32,6 +32,8 @@ const (
 	FlagProviderPrice = "provider_price"
 	// FlagUncharged marks a call of an account that needs no credit. Its cost to the account is zero, whatever its price.
 	FlagUncharged = "uncharged"
+	// FlagRequestedFault marks a call that asked a simulated provider for a fault. It says nothing about the model.
+	FlagRequestedFault = "requested_fault"
 )
 
 // UsageRecord is what one request was and cost. It contains the readings and the version of the rate card, so the cost can be
@@ -74,8 +76,8 @@ func (r *UsageRecord) HasFlag(word string) bool {
 	return slices.Contains(strings.Fields(r.Flags), word)
 }
 
-// addFlag puts a word before the other flags unless they have it.
-func (r *UsageRecord) addFlag(word string) {
+// AddFlag puts a word before the other flags unless they have it.
+func (r *UsageRecord) AddFlag(word string) {
 	if !r.HasFlag(word) {
 		r.Flags = strings.TrimSpace(word + " " + r.Flags)
 	}
@@ -139,6 +141,11 @@ const recordBytes = 1<<10 + 1<<8
 // free answer. The account pays at most the hold, the platform what the call cost beyond it. An uncharged call costs
 // neither of them anything, and its record has a flag. Encode runs with every request, so it avoids reflection.
 func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
+	return s.AppendEncoded(make([]byte, 0, recordBytes), h, replicaID, now)
+}
+
+// AppendEncoded is Encode into a buffer of the caller.
+func (s Settlement) AppendEncoded(b []byte, h Hold, replicaID string, now time.Time) []byte {
 	r, start := &s.Record, s.Record.StartedAt
 	if start.IsZero() {
 		start = now
@@ -147,11 +154,11 @@ func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 	start = start.UTC().Truncate(time.Microsecond)
 	if h.Uncharged {
 		h.Amount, s.Cost = 0, 0
-		s.Record.addFlag(FlagUncharged)
+		s.Record.AddFlag(FlagUncharged)
 	}
 	held := max(h.Amount, 0)
 	paid := min(max(s.Cost, 0), held)
-	b := append(make([]byte, 0, recordBytes), `{"started_at":"`...)
+	b = append(b, `{"started_at":"`...)
 	b = start.AppendFormat(b, time.RFC3339Nano)
 	b = start.AppendFormat(append(b, `","day":"`...), time.DateOnly)
 	b = append(b, '"')

@@ -135,7 +135,8 @@ emit("app.css", css);
 emit("noscript.css", read("src", "noscript.css"));
 // Sheets that only some pages need, so that the other pages do not wait for them. views.go lists the pages.
 const sheets = {
-  "money.css": ["billing", "usage", "requests"],
+  "money.css": ["billing", "usage"],
+  "requests.css": ["requests"],
   "account.css": ["account", "keys", "assets", "operator", "operatorwork"],
   "providers.css": ["providers", "operatormanage"],
   "models.css": ["modelpages"],

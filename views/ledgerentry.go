@@ -56,7 +56,7 @@ var EntryKinds = []EntryKind{
 
 // grantWords call credit by where it came from, which the beginning of its reference says.
 var grantWords = []struct{ prefix, label string }{
-	{"trial:", "Trial credit"}, {"stripe:", "Top-up"}, {"operator:", "Given by the operator"}, {"demo:", "Promotion"},
+	{"trial:", "Trial credit"}, {"stripe:", "Top-up"}, {"operator:", "Given by the operator"}, {"demo:", "Promotional credit"},
 }
 
 // Words is what the entry is called.

@@ -10,7 +10,6 @@ import (
 	"umg/app"
 	"umg/app/meter"
 	"umg/views/format"
-	"umg/views/ui"
 )
 
 // UnitThousand is the unit of a list that shows prices of a thousand tokens. Without a unit prices are of a million.
@@ -58,15 +57,47 @@ func (m Model) PartPath(part string) string {
 	return "/console/model/" + part + "?" + url.Values{"model": {m.ID}}.Encode()
 }
 
-// ModelNow is how a model did in the last hour, over all accounts. What is not known is zero.
+// ModelRef names a model in a link.
+type ModelRef struct{ ID, Name string }
+
+// ModelNow is how a model does: the calls of the last 24 hours over all accounts, and what to call while it does badly. What is not known
+// is zero.
 type ModelNow struct {
 	Answered, Failed           int64
+	Judged                     bool // There were enough calls to judge the model.
+	NoRoute                    bool // Every provider was set aside, because it fails.
 	FirstByteP50, FirstByteP95 time.Duration
+	DurationP50, DurationP95   time.Duration
 	Speed                      int64 // thousandths of tokens per second
+	Instead                    []ModelRef
 }
 
-// CallsText is how many speak of the model.
-func (n ModelNow) CallsText() int64 { return n.Answered + n.Failed }
+// Calls is how many calls count for or against the model.
+func (n ModelNow) Calls() int64 { return n.Answered + n.Failed }
+
+// TooFewCalls stands where a share of calls would say nothing.
+const TooFewCalls = "Too few calls to judge"
+
+// HealthText is the share of calls that succeeded, their number and the time they are of.
+func (n ModelNow) HealthText() string {
+	if !n.Judged {
+		return TooFewCalls
+	}
+	return SuccessShare(n.Answered, n.Calls()) + " success · " + format.CountOf(n.Calls(), "call", "calls") + " · 24 h"
+}
+
+// SuccessShare is a share of calls in percent with a decimal. It is rounded down, so that not quite all are never shown as all.
+func SuccessShare(answered, calls int64) string {
+	const parts = 1000
+	if calls <= 0 {
+		return "–"
+	}
+	n := answered * parts / calls
+	if n == parts {
+		return "100 %"
+	}
+	return strconv.FormatInt(n/10, 10) + "." + strconv.FormatInt(n%10, 10) + " %"
+}
 
 // SpeedText prints tokens a second in three digits or so.
 func (n ModelNow) SpeedText() string {
@@ -80,24 +111,11 @@ func (n ModelNow) SpeedText() string {
 	return strconv.FormatInt(n.Speed/thousandths, 10) + "." + strconv.FormatInt(n.Speed%thousandths/100, 10)
 }
 
-// The shares of failures, in thousandths, from which a model is said to have trouble.
+// The shares of failures, in thousandths, from which a day of a model is drawn as troubled and as failing.
 const (
 	TroubledFrom = 10
 	FailingFrom  = 100
 )
-
-// Health describes the model's health in a word; it is empty for a model without calls.
-func (n ModelNow) Health() (Badge, bool) {
-	switch calls := n.CallsText(); {
-	case calls == 0:
-		return Badge{}, false
-	case n.Failed*1000 >= FailingFrom*calls:
-		return Badge{ui.Danger, "Degraded"}, true
-	case n.Failed*1000 >= TroubledFrom*calls:
-		return Badge{ui.Warning, "Some failures"}, true
-	}
-	return Badge{ui.Success, "Working"}, true
-}
 
 // AmountOf is the price of a meter as people quote it, -1 for none.
 func (m Model) AmountOf(meter string) int64 {
@@ -192,17 +210,16 @@ func (m Model) Supports(feature string) bool {
 	return false
 }
 
-// Status is the model's among these, empty for one that cannot be called for another reason.
-func (m Model) Status(now time.Time) string {
-	switch m.Badge(now).Text {
-	case "Available":
-		return "available"
-	case "Deprecated", "Shut down":
-		return "deprecated"
-	case "Coming soon":
-		return "coming"
+// Statuses are what the list of models is filtered by: the state of the model, and whether it is deprecated.
+func (m Model) Statuses(now time.Time) []string {
+	list := []string{string(m.State)}
+	if m.Deprecated != nil && !m.Deprecated.After(now) {
+		list = append(list, "deprecated")
+		if m.State == ModelAvailable {
+			list = list[1:]
+		}
 	}
-	return ""
+	return list
 }
 
 // Heading is the price that models are chosen by: of a million tokens in, or of the least of whatever else it is priced by.
@@ -378,67 +395,6 @@ func (m Model) PriceShort() string {
 		}
 	}
 	return strings.Join(parts, " · ")
-}
-
-// Badge is the badge of the model at a moment.
-func (m Model) Badge(now time.Time) Badge {
-	switch {
-	case m.State == ModelComing:
-		return Badge{ui.Brand, "Coming soon"}
-	case m.State == ModelPaused:
-		return Badge{ui.Warning, "Paused"}
-	case m.State == ModelUnserved:
-		return Badge{ui.Danger, "No provider"}
-	case m.Shutdown != nil && !m.Shutdown.After(now):
-		return Badge{ui.Danger, "Shut down"}
-	case m.Deprecated != nil && !m.Deprecated.After(now):
-		return Badge{ui.Warning, "Deprecated"}
-	default:
-		return Badge{ui.Success, "Available"}
-	}
-}
-
-// Callable says whether the model answers now.
-func (m Model) Callable() bool {
-	return m.State == ModelAvailable && (len(m.Styles) > 0 || m.Kind == VideoKind)
-}
-
-// PlaygroundPath is where the model can be tried.
-func (m Model) PlaygroundPath() string {
-	if m.Kind == VideoKind {
-		return VideoPlayPath + "?" + url.Values{"model": {m.ID}}.Encode()
-	}
-	return ModelPlaygroundPath(m.ID)
-}
-
-// Lifecycle is what is to be known of the model's state in addition to its badge: a title, a sentence and their tone. There is
-// none for a model that simply works.
-func (m Model) Lifecycle(now time.Time) (title, text string, tone ui.Tone) {
-	badge := m.Badge(now)
-	title, text, tone = badge.Text, m.Notice, badge.Tone
-	usual := ""
-	switch {
-	case m.State == ModelComing:
-		usual, tone = "It is announced and cannot be called yet.", ui.Info
-	case m.State == ModelPaused:
-		usual = "It takes no new calls for now."
-	case m.State == ModelUnserved:
-		usual = "None of its providers can be used from this server."
-	case m.Shutdown != nil && m.Shutdown.After(now):
-		title, usual, tone = "Shuts down on "+format.Day(*m.Shutdown), "Move to another model before then.", ui.Warning
-	case m.Shutdown != nil:
-		usual = "Move to another model."
-	case m.Deprecated != nil && m.Deprecated.After(now):
-		title, usual, tone = "Deprecated from "+format.Day(*m.Deprecated), "It goes on working; newer models are the better choice.", ui.Info
-	case m.Deprecated != nil:
-		usual = "It goes on working; newer models are the better choice."
-	default:
-		title, tone = "Good to know", ui.Info
-	}
-	if text == "" {
-		text = usual
-	}
-	return title, text, tone
 }
 
 // Modality is what goes in and what comes out.

@@ -65,7 +65,7 @@ func TestAModelSaysHowLongItStays(t *testing.T) {
 		{func(m *Model) { m.Deprecated = &after }, "Available", "Deprecated from 21 May 2027", "goes on working"},
 		{func(m *Model) { m.Deprecated = &before }, "Deprecated", "Deprecated", "goes on working"},
 		{func(m *Model) { m.Deprecated, m.Shutdown = &before, &after }, "Deprecated", "Shuts down on 21 May 2027", "before then"},
-		{func(m *Model) { m.Shutdown = &before }, "Shut down", "Shut down", "another model"},
+		{func(m *Model) { m.State, m.Shutdown = ModelEnded, &before }, "Shut down", "Shut down", "another model"},
 		{func(m *Model) { m.State = ModelPaused }, "Paused", "Paused", "no new calls"},
 		{func(m *Model) { m.State, m.Notice = ModelPaused, "Back at ten." }, "Paused", "Paused", "Back at ten."},
 		{func(m *Model) { m.State = ModelComing }, "Coming soon", "Coming soon", "cannot be called yet"},

@@ -8,15 +8,18 @@ import (
 	"umg/views/format"
 )
 
-// ModelState says whether a model can be called.
+// ModelState says whether a model can be called, and how its calls go. Package modelstatus decides it.
 type ModelState string
 
 // The states of a model.
 const (
 	ModelAvailable ModelState = "available"
-	ModelComing    ModelState = "coming"
+	ModelDegraded  ModelState = "degraded" // A hundredth of its calls fail.
+	ModelFailing   ModelState = "failing"  // A tenth of its calls fail, or no provider answers.
 	ModelPaused    ModelState = "paused"
-	ModelUnserved  ModelState = "unserved" // no provider of it can be used
+	ModelUnserved  ModelState = "unavailable" // None of its providers can be used.
+	ModelComing    ModelState = "coming"
+	ModelEnded     ModelState = "ended"
 )
 
 // Style is one of the API's protocol styles, by its stable name.
@@ -58,8 +61,10 @@ var StylePaths = map[Style]string{
 type Limits struct {
 	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, JobsPerDay, JobsRunning int64
 
-	AccountRequests, AccountTokens int64       // per minute, on all models together
-	Left                           *LimitsLeft // now; nil when it was not read
+	AccountRequests, AccountTokens int64 // per minute, on all models together
+	// UsualConcurrency is the concurrency of a model without a limit of its own.
+	UsualConcurrency int64
+	Left             *LimitsLeft // now; nil when it was not read
 }
 
 // LimitsLeft is what is left of limits now, as far as there are such limits.
@@ -147,6 +152,13 @@ func (l Limits) Lines() (first, second string) {
 		second = ofLimit(left.RequestsPerDay, l.RequestsPerDay) + " req/day"
 	}
 	return first, second
+}
+
+// Differ says whether the model has limits other than those of the account for all models.
+func (l Limits) Differ() bool {
+	own := func(n, account int64) bool { return n > 0 && n != account }
+	return own(l.RequestsPerMinute, l.AccountRequests) || own(l.TokensPerMinute, l.AccountTokens) || own(l.Concurrency, l.UsualConcurrency) ||
+		l.RequestsPerDay > 0 || l.JobsPerDay > 0 || l.JobsRunning > 0
 }
 
 // unknownLeft is the number of requests or tokens left where that is not known.

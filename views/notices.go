@@ -95,9 +95,9 @@ func statusText(lines []StatusLine) string {
 		if lines[0].Paused {
 			return " is paused. Requests return 503."
 		}
-		return " is degraded. Calls of it may fail or take longer."
+		return " is failing. Calls of it may fail or take longer."
 	}
-	return " are degraded or paused. Calls of them may fail or take longer."
+	return " are failing or paused. Calls of them may fail or take longer."
 }
 
 // others are further models in words.

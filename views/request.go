@@ -50,6 +50,7 @@ var outcomeBadges = map[string]Badge{
 	"cut":         {ui.Danger, "Cut off"},
 	"timed_out":   {ui.Danger, "Timed out"},
 	"canceled":    {ui.Warning, "Cancelled"},
+	"refused":     {ui.Warning, "Refused"},
 }
 
 // Badge is the badge of the outcome. An outcome that this table does not know is shown by its own name.
@@ -80,6 +81,27 @@ var ErrorCauses = map[string]string{
 	"internal_error":                "A fault on our side",
 	"client_closed_request":         "Before the answer ended",
 	"shutting_down":                 "The service restarted",
+	"content_policy_violation":      "The provider's content policy refused it",
+	"overloaded":                    "The service had too much to do",
+	"key_disabled":                  "The key is disabled",
+	"key_expired":                   "The key has expired",
+	"key_rotated":                   "The key has a newer secret",
+	"address_not_allowed":           "The key is not allowed from this address",
+	"insufficient_scope":            "The key lacks a permission",
+	"key_not_allowed":               "This kind of key cannot do that",
+	"account_frozen":                "The account is frozen",
+	"not_found":                     "Nothing at that path or of that id",
+	"method_not_allowed":            "The path takes another method",
+	"unsupported_endpoint":          "No model offers this operation",
+	"unsupported_media_type":        "The content type is not supported",
+	"request_too_large":             "The body is too large",
+	"invalid_json":                  "The body is not valid JSON",
+	"invalid_body":                  "The body could not be read",
+	"invalid_value":                 "A value is not allowed",
+	"missing_required_parameter":    "A required field is missing",
+	"unknown_parameter":             "A field is unknown",
+	"unsupported_parameter":         "The model does not support a field",
+	"idempotency_key_reused":        "The idempotency key was used for another request",
 }
 
 // AmountLabel names what a request is charged by: a video has a length and no tokens.
@@ -101,5 +123,5 @@ func (r Request) Cause() string {
 // Path is the page of the request.
 func (r Request) Path() string { return RequestPath(r.ID) }
 
-// IsVideo reports whether the call is a video job, which has a page of its own.
-func (r Request) IsVideo() bool { return r.Style == string(VideosStyle) }
+// IsVideo reports whether the call is a video job, which has a page of its own. A refused request made no job.
+func (r Request) IsVideo() bool { return r.Style == string(VideosStyle) && r.Outcome != "refused" }

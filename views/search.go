@@ -230,7 +230,9 @@ func (s Shortcuts) list() []keyGroup {
 			}
 		}
 	}
-	return []keyGroup{{"Everywhere", everywhere}, {"Go to", jumps}}
+	rows := []keyLine{{[]string{"j"}, "Next row, or older request"}, {[]string{"k"}, "Row before, or newer request"},
+		{[]string{"o"}, "Open the row"}, {[]string{"x"}, "Close the request"}}
+	return []keyGroup{{"Everywhere", everywhere}, {"Requests", rows}, {"Go to", jumps}}
 }
 
 // commandKey is the key that goes with another on the reader's machine.

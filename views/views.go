@@ -24,12 +24,15 @@ type Shell struct {
 	Balance Balance
 	Frozen  *Freeze // nil for an account that is not frozen
 	Toasts  []ui.Toast
-	Still   bool         // times are not converted by scripts; for screenshots
-	Summary string       // summary of an open page for search engines; empty takes the default of its path
-	Mac     bool         // the reader's keyboard has a command key
-	KeysOff bool         // single-key shortcuts are off
-	Unread  int          // number of unread notices
-	Status  []StatusLine // degraded models
+	Still   bool   // times are not converted by scripts; for screenshots
+	Summary string // summary of an open page for search engines; empty takes the default of its path
+	Mac     bool   // the reader's keyboard has a command key
+	KeysOff bool   // single-key shortcuts are off
+	// Zone is the time zone that the reader chose. It is empty for that of the browser.
+	Zone   string
+	Clock  string       // 12 for times with AM and PM; empty for 24 hours
+	Unread int          // number of unread notices
+	Status []StatusLine // degraded models
 }
 
 // Viewer is the signed-in reader of the page.
@@ -89,12 +92,25 @@ func (b Balance) Tone() ui.Tone {
 	}
 }
 
-// Digits are the amount as it is shown, and its digits beyond the cents, for which narrow screens have no room.
-func (b Balance) Digits() (main, fine string) {
-	if !b.Known {
-		return "–", ""
+// Rounded is the balance in whole cents, never more than there is.
+func (b Balance) Rounded() string {
+	switch {
+	case !b.Known:
+		return "–"
+	case b.Available > 0 && b.Available < app.Cent:
+		return "<$0.01"
 	}
-	return format.DollarParts(b.Available)
+	main, _ := format.DollarParts(b.Available - b.Available%app.Cent)
+	return main
+}
+
+// Exact is the balance with all its digits.
+func (b Balance) Exact() string {
+	if !b.Known {
+		return "–"
+	}
+	main, fine := format.DollarParts(b.Available)
+	return main + fine
 }
 
 // State is what a screen reader says of the chip beside the amount.
@@ -257,6 +273,8 @@ type sheet struct {
 // sheets are loaded after the one that all pages share.
 var sheets = []sheet{
 	{name: "money.css", begins: []string{BillingPath, UsagePath, RequestsPath},
+		hidden: []string{MetricsPath, OperatorAccountsPath, TrialsPath, MarginPath, ProvidersPath, OperatorModelsPath}},
+	{name: "requests.css", begins: []string{UsagePath, RequestsPath},
 		hidden: []string{MetricsPath, OperatorAccountsPath, TrialsPath, MarginPath, ProvidersPath, OperatorModelsPath}},
 	{name: "account.css", begins: []string{SettingsPath, "/console/keys", "/console/assets", LimitsPath}, hidden: []string{OperatorPath}},
 	// Forms of one model are beside the list of models.

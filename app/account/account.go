@@ -44,6 +44,8 @@ type User struct {
 	// Uncharged accounts need no credit. Their calls are recorded and not charged.
 	Uncharged   bool `db:"uncharged"`
 	KeepContent bool `db:"keep_content"` // content of playground calls is stored
+
+	Preferences
 }
 
 // Principal returns the user as a principal of the account. A frozen account is refused where credit is held, so it asks for credit.

@@ -57,6 +57,9 @@ func fill(t *testing.T, db *sqlx.DB, u User) {
 			started_at, first_byte_micros, duration_micros, settled_at)
 		select 'req_' || $1, now()::date, $1, '', 'm', 'p', 'm', 'chat', 'c', 'jane', '', '', 'succeeded', '', false, false, 1,
 			'{1,0,0,1,0,0,0,0,1}', 0, 0, 0, now(), 0, 0, now() where $2 <> ''`,
+		`insert into refusals (request_id, account_id, key_id, at, method, route, style, model, status, code, param, message, duration_micros,
+			represents) select 'req_refused_' || $1, $1, 'key_1', now(), 'POST', '/v1/videos', '', '', 400, 'invalid_value', 'jane', 'jane', 1, 1
+			where $2 <> ''`,
 		`insert into payment_accounts (account_id, customer_email, payment_method, auto_enabled)
 		select $1, 'jane@example.com', 'pm_1', true where $2 <> ''`,
 		`insert into idempotency_keys (account_id, key, operation, body_hash, result_id, created_at, claimed_until)
@@ -84,6 +87,7 @@ func personal(t *testing.T, db *sqlx.DB, accountID string) int {
 			+ (select count(*) from webhook_events where account_id = $1)
 			+ (select count(*) from webhook_deliveries where account_id = $1)
 			+ (select count(*) from usage_records where account_id = $1 and end_user <> '')
+			+ (select count(*) from refusals where account_id = $1)
 			+ (select count(*) from payment_accounts where account_id = $1 and (customer_email <> '' or payment_method <> '' or auto_enabled))
 			+ (select count(*) from idempotency_keys where account_id = $1)
 			+ (select count(*) from audit_entries where account_id = $1 and (ip <> '' or actor_name <> '' or object_name <> ''))

@@ -53,6 +53,9 @@ var leftovers = []erasureStep{
 	{"answers that are kept for repetitions", `
 		delete from idempotency_keys k where $3::timestamptz is not null and k.account_id = $1 and (k.key, k.operation) in (
 			select key, operation from idempotency_keys where account_id = $1 limit $2)`},
+	{"refused requests", `
+		delete from refusals where $3::timestamptz is not null and account_id = $1 and request_id in (
+			select request_id from refusals where account_id = $1 limit $2)`},
 	{"end users of requests", `
 		update usage_records u set end_user = '' from (
 			select request_id, day from usage_records where account_id = $1 and end_user <> '' limit $2) d

@@ -92,6 +92,8 @@ var chapters = []exportTable{
 	{name: "requests", table: "usage_records t", keys: []string{"started_at", "request_id"}, types: []string{"timestamptz", "text"},
 		columns: `request_id, started_at, key_id, model, style, end_user, finish_reason, error_code, outcome, reason, streamed, estimated,
 			` + meterColumns + `, terms, cost_nanos, duration_micros`},
+	{name: "refused_requests", table: "refusals t", keys: []string{"at", "request_id"}, types: []string{"timestamptz", "text"},
+		columns: `request_id, at, key_id, method, route, style, model, status, code, param, message, duration_micros, represents`},
 }
 
 // meterColumns are the counts of a usage record: the first meters with a column each, and the others by name, without zeros.

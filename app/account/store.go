@@ -12,7 +12,7 @@ import (
 
 const userColumns = `u.id, u.email, u.operator, u.created_at,
 	exists(select from totp_secrets t where t.user_id = u.id and t.enabled_at is not null) as second_step,
-	u.verified_at is not null as verified, u.password_changed_at,
+	u.verified_at is not null as verified, u.password_changed_at, u.time_zone, u.clock, u.log_hidden,
 	coalesce(m.account_id, '') as account_id, coalesce(m.role, '') as role, coalesce(m.name, '') as account_name,
 	coalesce(m.limit_factor, 1) as limit_factor, coalesce(m.frozen, false) as frozen, coalesce(m.frozen_reason, '') as frozen_reason,
 	coalesce(m.keep_content, false) as keep_content, coalesce(m.uncharged, false) as uncharged`

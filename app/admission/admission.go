@@ -48,6 +48,7 @@ type Options struct {
 	LateMax     time.Duration // how late goroutines of a healthy process may get to run; zero: 25 ms
 	Busy        int64         // Busy is the number of calls in flight below which delay rejects no calls; zero means 32 for each core.
 	Cores       int           // zero: one
+	Headroom    int64         // Headroom is that of the function of this name; zero leaves the pace of the garbage collector alone.
 
 	BodyBytesMax    int64 // limit for the bodies of all calls together; zero means a quarter of MemoryMax, or 512 MiB
 	AccountBytesMax int64 // limit for the bodies of one account; zero means 64 MiB, or half of BodyBytesMax where that is less
@@ -66,6 +67,8 @@ type Controller struct {
 	refused  [reasons][classes]atomic.Int64
 	bodies   atomic.Int64 // bytes that bodies hold
 	latency  latencyController
+	asleep   atomic.Bool   // Run measures rarely, until a call enters.
+	entering chan struct{} // A call that enters wakes Run.
 	seed     maphash.Seed
 	accounts [shards]shard
 }
@@ -116,7 +119,7 @@ func New(o Options) *Controller {
 	if o.AccountBytesMax <= 0 {
 		o.AccountBytesMax = min(accountBytesDefault, max(1, o.BodyBytesMax/accountShare))
 	}
-	g := &Controller{o: o, seed: maphash.MakeSeed()}
+	g := &Controller{o: o, entering: make(chan struct{}, 1), seed: maphash.MakeSeed()}
 	for i := range g.let {
 		g.let[i].Store(perMille)
 	}
@@ -142,6 +145,9 @@ func (g *Controller) Enter(critical bool) (Place, error) {
 		class = Critical
 	}
 	n := g.inFlight.Add(1)
+	if g.asleep.Load() {
+		g.wake()
+	}
 	if err := g.fits(class, n); err != nil {
 		g.inFlight.Add(-1)
 		return Place{}, err

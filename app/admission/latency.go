@@ -10,11 +10,15 @@ import (
 // critical ones. It rises faster the greater the scheduling delay is, and falls steadily, so that a process without delay admits all
 // calls again.
 const (
-	lookEvery      = 50 * time.Millisecond
-	climbMax       = 120 // thousandths a look, at several times the lateness that is allowed
-	climbPer       = 40  // thousandths a look and each time the allowed lateness above it
-	fall           = 40  // thousandths a look
-	patience       = 2   // looks in a row that must be late: a single one is a pause of the garbage collector
+	lookEvery = 50 * time.Millisecond
+	climbMax  = 120 // thousandths a look, at several times the lateness that is allowed
+	climbPer  = 40  // thousandths a look and each time the allowed lateness above it
+	fall      = 40  // thousandths a look
+	// patience is how many looks in a row must be late before the first call is refused. A shorter queue is a burst, which ends by
+	// itself.
+	patience = 10
+	// patienceAgain is the same while calls are refused already.
+	patienceAgain  = 2
 	pressureMax    = int64(classes) * perMille
 	paidLetMin     = 50  // thousandths of paid calls that always pass, so that the service is never shut by its own lateness
 	criticalLetMin = 200 // thousandths of critical requests that always pass, so that people can see what is happening
@@ -24,9 +28,11 @@ const (
 // Sample is one measurement of the process.
 type Sample struct {
 	Late   time.Duration // how late nine of ten goroutines at most got to run since the reading before
+	Queued time.Duration // Queued is how late half of them got to run at most. It is long only while a queue stands.
 	Waited uint64        // how many goroutines that was learned from
 	Held   int64         // bytes that the garbage collector could not give back
 
+	InUse       int64  // InUse is how many bytes the last garbage collection has found in use, with stacks and globals.
 	Collections uint64 // garbage collections since the process started
 }
 
@@ -67,15 +73,17 @@ func (g *Controller) countShutMeasurements() {
 	g.latency.entered = entered
 }
 
-// Look takes a measurement and decides how many calls are admitted until the next one. Calls of Look must not overlap.
+// Look takes a measurement and decides how many calls are admitted until the next one. Delay refuses calls only when it lasts: in each of
+// the last looks, half of the goroutines waited for longer than is allowed. A burst of work passes sooner, and its calls are served later
+// but not refused. Calls of Look must not overlap.
 func (g *Controller) Look(r Sample) {
 	g.held.Store(r.Held)
 	g.late.Store(int64(r.Late))
 	g.countShutMeasurements()
 	l := &g.latency
-	if r.Late > g.o.LateMax && r.Waited >= waitsSeenMin && g.inFlight.Load() >= g.o.Busy {
-		if l.row++; l.row >= patience {
-			over := int64((r.Late - g.o.LateMax) * climbPer / g.o.LateMax)
+	if r.Queued > g.o.LateMax && r.Waited >= waitsSeenMin && g.inFlight.Load() >= g.o.Busy {
+		if l.row++; l.row >= patience || l.row >= patienceAgain && l.pressure > 0 {
+			over := int64((r.Queued - g.o.LateMax) * climbPer / g.o.LateMax)
 			l.pressure = min(pressureMax, l.pressure+min(climbMax, climbPer+over))
 		}
 	} else {

@@ -16,16 +16,15 @@ const (
 	callsMax        = 16 << 10
 	// The collector's limit is so many thousandths of a container's memory; the rest is memory that it does not count.
 	softMille = 900
-
-	heapFloorBytes  = 32 << 20
-	heapFloorShares = 16 // Under a limit, the floor is at most one of so many shares of it.
+	// The same of a machine that limits nothing, since other programs run on it too.
+	machineMille = 700
 )
 
 // The files in which the kernel has the memory limit of a container.
 var containerFiles = []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 
 // LimitMemory returns how many bytes this process may hold, and sets the garbage collector's limit: the operator's
-// value, else GOMEMLIMIT, else most of the container's limit. Zero means that there is no limit.
+// value, else GOMEMLIMIT, else most of the container's limit, else most of the machine's memory. Zero means that there is no limit.
 func LimitMemory(wanted int64) int64 {
 	if wanted > 0 {
 		debug.SetMemoryLimit(wanted)
@@ -39,16 +38,12 @@ func LimitMemory(wanted int64) int64 {
 		debug.SetMemoryLimit(soft)
 		return soft
 	}
-	return 0
-}
-
-// HeapFloor returns memory that counts as live and is never written, so it takes no room. While the caller keeps it, a gateway with a
-// small heap collects garbage after each 32 MiB and more of new memory, and not after each 8 MiB. The limit is that of LimitMemory.
-func HeapFloor(limit int64) []byte {
-	if limit > 0 {
-		return make([]byte, min(heapFloorBytes, limit/heapFloorShares))
+	if all := machineFile("/proc/meminfo").total(); all > 0 {
+		soft := share(all, machineMille)
+		debug.SetMemoryLimit(soft)
+		return soft
 	}
-	return make([]byte, heapFloorBytes)
+	return 0
 }
 
 // container is the limit in the first readable file; zero where there is none.
@@ -63,6 +58,24 @@ func container(files []string) int64 {
 		}
 	}
 	return 0
+}
+
+// machineFile is where the kernel tells the memory of the machine.
+type machineFile string
+
+// total is the memory of the machine; zero where the kernel does not say.
+func (f machineFile) total() int64 {
+	text, err := os.ReadFile(string(f))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "MemTotal:")
+	size, _, _ := strings.Cut(rest, "kB")
+	kilobytes, err := strconv.ParseInt(strings.TrimSpace(size), 10, 64)
+	if err != nil || kilobytes < 0 || kilobytes > math.MaxInt64>>11 {
+		return 0
+	}
+	return kilobytes << 10
 }
 
 // inFlightDefault is how many calls fit into the memory, where a limit is known, and into the file descriptors.

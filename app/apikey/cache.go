@@ -100,7 +100,7 @@ func NewCache(db *sqlx.DB, o CacheOptions) *Cache {
 
 // Find returns the key of a secret that came from an address, or why it may not be used: unknown, deleted, disabled, expired,
 // rotated, or not allowed from there. A malformed key is refused without a query. When the database is unavailable the error says
-// so, and never that the key is unknown. A refusal of the address also returns the key, so that logs can name it.
+// so, and never that the key is unknown. A refusal of a known key also returns the key, so that logs can name it.
 func (r *Cache) Find(ctx context.Context, secret, from string) (Key, error) {
 	now := r.o.Now()
 	k, f, err := r.find(ctx, secret, now)
@@ -127,6 +127,16 @@ func (r *Cache) Check(ctx context.Context, secret, from string) error {
 	return err
 }
 
+// Owner returns the account and the id of the key that a secret belongs to, also when the key may not be used. It does not count as a
+// use of the key.
+func (r *Cache) Owner(ctx context.Context, secret string) (accountID, keyID string, found bool) {
+	k, _, err := r.find(ctx, secret, r.o.Now())
+	if err != nil {
+		return "", "", false
+	}
+	return k.key.AccountID, k.key.ID, true
+}
+
 func (r *Cache) find(ctx context.Context, secret string, now time.Time) (*cachedKey, seal.Fingerprint, error) {
 	if !wellFormed(secret) {
 		return nil, seal.Fingerprint{}, errBrokenKey(secret)
@@ -149,13 +159,13 @@ func (r *Cache) find(ctx context.Context, secret string, now time.Time) (*cached
 func (k *cachedKey) admit(from string, now time.Time) (Key, error) {
 	switch {
 	case k.previous && !now.Before(*k.key.Secret.PreviousUntil):
-		return Key{}, app.Errorf(app.Unauthenticated, "key_rotated",
+		return k.key, app.Errorf(app.Unauthenticated, "key_rotated",
 			"This API key was rotated, and its old secret ended on %s. Use the new one.", moment(*k.key.Secret.PreviousUntil)).Final()
 	case k.key.Disabled:
-		return Key{}, app.Errorf(app.Unauthenticated, "key_disabled",
+		return k.key, app.Errorf(app.Unauthenticated, "key_disabled",
 			"This API key is disabled. Enable it in the console under API keys, or use another one.").Final()
 	case k.key.ExpiresAt != nil && !now.Before(*k.key.ExpiresAt):
-		return Key{}, app.Errorf(app.Unauthenticated, "key_expired",
+		return k.key, app.Errorf(app.Unauthenticated, "key_expired",
 			"This API key expired on %s. Create a new one in the console under API keys.", moment(*k.key.ExpiresAt)).Final()
 	case !k.key.permits(from):
 		return k.key, app.Errorf(app.Forbidden, "address_not_allowed",

@@ -34,18 +34,23 @@ func newSecret(random io.Reader) (string, error) {
 			}
 		}
 	}
-	return secretPrefix + string(body) + checksum(string(body)), nil
+	sum := checksum(string(body))
+	return secretPrefix + string(body) + string(sum[:]), nil
 }
 
-// checksum is the CRC-32 of the secret part in six base62 digits, most significant first.
-func checksum(body string) string {
-	sum := crc32.ChecksumIEEE([]byte(body))
-	var digits [checksumChars]byte
+// checksum is the CRC-32 of the secret part in six base62 digits, most significant first. It goes over the bytes itself, because
+// every request has a key and the library would need a copy of it.
+func checksum(body string) (digits [checksumChars]byte) {
+	sum := ^uint32(0)
+	for i := range len(body) {
+		sum = crc32.IEEETable[byte(sum)^body[i]] ^ sum>>8
+	}
+	sum = ^sum
 	for i := checksumChars - 1; i >= 0; i-- {
 		digits[i] = base62[sum%uint32(len(base62))]
 		sum /= uint32(len(base62))
 	}
-	return string(digits[:])
+	return digits
 }
 
 // wellFormed reports whether s has the shape of a key and its checksum holds. It says nothing about whether the key
@@ -60,7 +65,8 @@ func wellFormed(s string) bool {
 			return false
 		}
 	}
-	return body[secretChars:] == checksum(body[:secretChars])
+	sum := checksum(body[:secretChars])
+	return body[secretChars:] == string(sum[:])
 }
 
 func isBase62(c byte) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"umg/app/postgres"
@@ -141,6 +142,13 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 	err = q.SelectContext(ctx, &rows, `select `+columns+from+
 		fmt.Sprintf(` order by a.id desc limit $%d offset $%d`, len(args)-1, len(args)), args...)
 	return rows, total, err
+}
+
+// anyDue reports whether claimDue may find a row. It reads one entry of an index, and an idle worker asks it every second: planning
+// a claim costs the database several times as much.
+func anyDue(ctx context.Context, db *sqlx.DB, now time.Time) (exists bool, err error) {
+	err = postgres.QueryRow(ctx, db, `select exists (select from assets where due_at <= $1)`, []any{now}, &exists)
+	return exists, postgres.StoreError("asset: look for what is due", err)
 }
 
 // claimDue claims unclaimed rows that are due. It leaves rows of the providers in away, which this replica cannot call,

@@ -47,6 +47,9 @@ func (s *Service) Run(ctx context.Context) error {
 // work takes what is due, as much as may run at once, and waits for it. It says how much that was.
 func (s *Service) work(ctx context.Context) (int, error) {
 	now := s.now()
+	if exists, err := anyDue(ctx, s.db, now); err != nil || !exists {
+		return 0, err
+	}
 	away := slices.AppendSeq([]string{}, maps.Keys(s.o.Snapshot().Unusable()))
 	rows, err := claimDue(ctx, s.db, now, now.Add(claimMax), stepsMax, away, now.Add(-giveUpAge-othersMax))
 	if err != nil {

@@ -26,18 +26,20 @@ const pageSizeMax = 1000
 
 // listEntry is one model in the list that the tools of all vendors read.
 type listEntry struct {
-	ID              string            `json:"id"`
-	Object          string            `json:"object"`
-	Type            string            `json:"type"`
-	Created         int64             `json:"created"`
-	CreatedAt       string            `json:"created_at"`
-	OwnedBy         string            `json:"owned_by"`
-	Name            string            `json:"name"`
-	DisplayName     string            `json:"display_name"`
-	Description     string            `json:"description"`
-	CanonicalSlug   string            `json:"canonical_slug"`
-	Kind            Kind              `json:"kind"`
-	Availability    string            `json:"availability"`
+	ID            string `json:"id"`
+	Object        string `json:"object"`
+	Type          string `json:"type"`
+	Created       int64  `json:"created"`
+	CreatedAt     string `json:"created_at"`
+	OwnedBy       string `json:"owned_by"`
+	Name          string `json:"name"`
+	DisplayName   string `json:"display_name"`
+	Description   string `json:"description"`
+	CanonicalSlug string `json:"canonical_slug"`
+	Kind          Kind   `json:"kind"`
+	Availability  string `json:"availability"`
+	// Status is an extension: the state of the model, which the API replaces by that of now.
+	Status          string            `json:"status"`
 	ContextLength   *int64            `json:"context_length"`
 	ContextWindow   *int64            `json:"context_window"`
 	MaxOutputTokens *int64            `json:"max_output_tokens"`
@@ -100,6 +102,7 @@ func (m *Model) render() []byte {
 		OwnedBy: m.Owner, Name: m.Name, DisplayName: m.Name, Description: m.Description, Kind: m.Kind,
 		CanonicalSlug: m.ID,
 		Availability:  m.availability(),
+		Status:        m.status(),
 		ContextLength: orNull(m.ContextTokens), ContextWindow: orNull(m.ContextTokens),
 		MaxOutputTokens: orNull(m.MaxOutputTokens), MaxTokens: orNull(m.MaxOutputTokens),
 		Architecture: architecture{
@@ -144,6 +147,31 @@ func (m *Model) availability() string {
 	default:
 		return string(Available)
 	}
+}
+
+// statusUnserved is the status of a model without a provider that can be used.
+const statusUnserved = "unavailable"
+
+// status is the state of the model as far as the catalog decides it.
+func (m *Model) status() string {
+	if m.Available && !m.Paused && !m.Answers() {
+		return statusUnserved
+	}
+	return m.availability()
+}
+
+// EntryWithStatus returns the entry of the list with another status. A paused model has this availability too.
+func (m *Model) EntryWithStatus(status string, paused bool) []byte {
+	availability := m.availability()
+	if paused {
+		availability = "paused"
+	}
+	return bytes.Replace(m.ListEntry(), statusMembers(m.availability(), m.status()), statusMembers(availability, status), 1)
+}
+
+// statusMembers are the two members of an entry that have the state. Quotes in texts are escaped, so no text looks like them.
+func statusMembers(availability, status string) []byte {
+	return []byte(`"availability":"` + availability + `","status":"` + status + `"`)
 }
 
 func orNull(n int64) *int64 {

@@ -84,7 +84,7 @@ func TestPagesAreShedWithAPageOfOurs(t *testing.T) {
 		places[i+1].Leave()
 	}
 	for range 100 {
-		gate.Look(admission.Sample{Late: time.Second, Waited: 1000})
+		gate.Look(admission.Sample{Queued: time.Second, Waited: 1000})
 	}
 	passed := 0
 	for range 50 {

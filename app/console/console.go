@@ -22,6 +22,7 @@ import (
 	"umg/app/gateway"
 	"umg/app/idempotency"
 	"umg/app/mail"
+	"umg/app/modelstatus"
 	"umg/app/notification"
 	"umg/app/prompt"
 	"umg/app/provider/health"
@@ -74,6 +75,7 @@ type TextServices struct {
 	Catalog     *catalog.Catalog
 	Gateway     *gateway.Gateway
 	Documents   *apidocs.Documents   // Documents is nil for documents without a base URL and without examples of errors.
+	Status      *modelstatus.Service // Status judges models. A service that reads the statistics for each page is made when it is nil.
 	Health      *health.Monitor      // Health is nil where operators see no provider health.
 	RecentCalls *traffic.RecentCalls // RecentCalls is nil where users see no calls that were rejected before authentication.
 	Content     *contentlog.Service  // Content is nil where no content of calls is stored.
@@ -123,6 +125,9 @@ func New(o Options) *Console {
 	if o.Documents == nil {
 		o.Documents = apidocs.New(apidocs.Options{Now: o.Now})
 	}
+	if o.Status == nil {
+		o.Status = modelstatus.New(modelstatus.Options{Now: o.Now, Health: o.Health, Stats: o.Reports.RecentModels})
+	}
 	c := &Console{o: o, notes: &noteShelf{kept: map[notification.Reader]shelved{}}, readers: &sharedReaders{count: map[string]int{}}}
 	c.Renderer = page.New(page.Options{
 		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
@@ -130,11 +135,11 @@ func New(o Options) *Console {
 	})
 	c.playground = playground.New(c.Renderer, playground.Options{
 		Catalog: o.Catalog, Gateway: o.Gateway, Reports: o.Reports, Prompts: o.Prompts, Now: o.Now,
-		Generate: c.generateKept, KeyHint: c.keyHint, ViewModel: viewModel,
+		Generate: c.generateKept, KeyHint: c.keyHint, ViewModels: c.pickedModels,
 	})
 	c.operator = operator.New(c.Renderer, operator.Options{
 		Sources: o.Operator, Accounts: o.Accounts, Ledger: o.Ledger, Reports: o.Reports, Catalog: o.Catalog, Health: o.Health,
-		Videos: o.Videos, Webhooks: o.Webhooks, Assets: o.Assets, Content: o.Content, Now: o.Now,
+		Status: o.Status, Videos: o.Videos, Webhooks: o.Webhooks, Assets: o.Assets, Content: o.Content, Now: o.Now,
 	})
 	return c
 }

@@ -12,7 +12,9 @@ import (
 	"umg/app/console/playground"
 	"umg/app/llm"
 	"umg/app/meter"
+	"umg/app/modelstatus"
 	"umg/billing"
+	"umg/billing/usage"
 	"umg/views"
 	modelpages "umg/views/models"
 )
@@ -30,25 +32,80 @@ func (c *Console) model(p *page.Page) error {
 		return err
 	}
 	d := c.modelDetail(p, m)
-	d.Language, d.Style = p.Language(), p.Cookie(page.StyleCookie)
-	d.Calc = calculation(m, p.QueryParams())
-	if p.User.AccountID != "" {
-		if d.KeyHint, err = c.keyHint(p); err != nil {
-			return err
-		}
+	d.Language, d.Style, d.Tab = p.Language(), p.Cookie(page.StyleCookie), modelpages.ParseTab(p.QueryParam("tab"))
+	d.HasAPI = hasContracts(m)
+	switch d.Tab {
+	case modelpages.TabPerformance:
+		err = c.addPerformance(p, &d, m.ID)
+	case modelpages.TabCost:
+		err = c.addCost(p, &d, m)
+	case modelpages.TabAPI:
+		d.Contracts = modelContracts(m)
+		d.KeyHint, err = c.hintFor(p)
+	case modelpages.TabHistory:
+		err = c.addPast(p, &d, m.ID)
 	}
-	if p.QueryParam("last") != "" && p.User.Role.Rights().Has(app.ReadUsage) && p.User.AccountID != "" && m.Kind == catalog.KindText {
-		last, err := c.lastCalls(p, m)
-		if err != nil {
-			return err
-		}
-		d.Last = &last
-	}
-	d.Contracts = modelContracts(m)
-	if err := c.addPast(p, &d, m.ID); err != nil {
+	if err != nil {
 		return err
 	}
 	return c.Render(p, http.StatusOK, modelpages.DetailPage(d))
+}
+
+// hintFor is the masked key for code samples of a reader with an account.
+func (c *Console) hintFor(p *page.Page) (string, error) {
+	if p.User.AccountID == "" {
+		return "", nil
+	}
+	return c.keyHint(p)
+}
+
+// addCost adds the calculator, and what the reader's last requests would have cost when the reader asked for it.
+func (c *Console) addCost(p *page.Page, d *modelpages.Detail, m *catalog.Model) error {
+	d.Calc = calculation(m, p.QueryParams())
+	mayRead := p.User.Role.Rights().Has(app.ReadUsage) && p.User.AccountID != ""
+	if p.QueryParam("last") == "" || !mayRead || m.Kind != catalog.KindText {
+		return nil
+	}
+	last, err := c.lastCalls(p, m)
+	d.Last = &last
+	return err
+}
+
+// addPerformance adds how a model does at each of its providers, and its last days.
+func (c *Console) addPerformance(p *page.Page, d *modelpages.Detail, id string) error {
+	ctx, now := p.Request().Context(), c.o.Now().UTC()
+	d.Providers.Week = p.QueryParam("span") == modelpages.SpanWeek
+	span, step := modelpages.PerformanceSpan(d.Providers.Week)
+	d.Providers.Start = now.Truncate(step).Add(-span)
+	totals, err := c.o.Reports.ProviderTotals(ctx, id, d.Providers.Start)
+	if err != nil {
+		return err
+	}
+	steps, err := c.o.Reports.ProviderSteps(ctx, id, d.Providers.Start, step)
+	if err != nil {
+		return err
+	}
+	d.Providers.Totals, d.Providers.Steps = viewProviderSteps(totals), viewProviderSteps(steps)
+	days, err := c.o.Reports.ModelDays(ctx, id, now.AddDate(0, 0, 1-modelDays))
+	for _, day := range days {
+		d.Days = append(d.Days, modelpages.Day{
+			Day: day.Day, Answered: day.Answered, Failed: day.Failed,
+			Judged: modelstatus.Health{Succeeded: day.Answered, Failed: day.Failed}.IsJudged(),
+		})
+	}
+	return err
+}
+
+func viewProviderSteps(stats []usage.ProviderStats) []modelpages.ProviderStep {
+	steps := make([]modelpages.ProviderStep, len(stats))
+	for i, s := range stats {
+		steps[i] = modelpages.ProviderStep{
+			Start: s.Start, Provider: s.Provider, Answered: s.Answered, Failed: s.Failed, Attempts: s.Attempts,
+			FirstByteP50: s.FirstByteP50, FirstByteP95: s.FirstByteP95, DurationP50: s.DurationP50, DurationP95: s.DurationP95,
+			Speed: s.SpeedP50,
+		}
+	}
+	return steps
 }
 
 // modelLimits renders what is left of the limits, for a page that polls.
@@ -65,24 +122,16 @@ func (c *Console) modelLimits(p *page.Page) error {
 
 // modelDetail is a model with the limits of the reader's account.
 func (c *Console) modelDetail(p *page.Page, m *catalog.Model) modelpages.Detail {
-	d := modelpages.Detail{Shell: c.Shell(p), Model: viewModel(m, p.LimitFactor()), Factor: p.LimitFactor()}
+	d := modelpages.Detail{Shell: c.Shell(p), Model: viewModel(m, c.board(p), p.LimitFactor()), Factor: p.LimitFactor()}
 	if p.User.AccountID != "" {
 		addLeft(&d.Model.Limits, c.o.Gateway.Headroom(p.User.AccountID, p.LimitFactor(), []*catalog.Model{m})[0])
 	}
 	return d
 }
 
-// addPast adds the availability, the former prices and the changes of a model.
+// addPast adds the former prices and the changes of a model.
 func (c *Console) addPast(p *page.Page, d *modelpages.Detail, id string) error {
 	ctx := p.Request().Context()
-	d.Model.Now = c.modelHours(p)[id]
-	days, err := c.o.Reports.ModelDays(ctx, id, c.o.Now().UTC().AddDate(0, 0, 1-modelDays))
-	if err != nil {
-		return err
-	}
-	for _, day := range days {
-		d.Days = append(d.Days, modelpages.Day{Day: day.Day, Answered: day.Answered, Failed: day.Failed})
-	}
 	past, err := c.o.Catalog.PriceHistory(ctx, id, pastPricesMax)
 	if err != nil {
 		return err
@@ -115,6 +164,9 @@ func (c *Console) addPast(p *page.Page, d *modelpages.Detail, id string) error {
 	}
 	return nil
 }
+
+// hasContracts reports whether a model answers in any style.
+func hasContracts(m *catalog.Model) bool { return len(m.Served()) > 0 || m.VideoContract() != nil }
 
 // modelContracts returns the contract of each style in which a model answers.
 func modelContracts(m *catalog.Model) (contracts []modelpages.Contract) {

@@ -203,6 +203,7 @@ func (c *Console) modelPrice(p *page.Page) error {
 	if calc == nil || !p.ForScript() {
 		q := p.QueryParams()
 		q.Del("model")
+		q.Set("tab", modelpages.TabCost)
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?"+q.Encode()+"#calculator")
 	}
 	return c.Render(p, http.StatusOK, modelpages.CalcResult(*calc))
@@ -218,7 +219,7 @@ func (c *Console) modelLast(p *page.Page) error {
 		return page.ErrNotFound()
 	}
 	if !p.ForScript() {
-		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?last=100#last-calls")
+		return p.Redirect(http.StatusSeeOther, modelpages.TabPath(m.ID, modelpages.TabCost)+"&last=100#last-calls")
 	}
 	last, err := c.lastCalls(p, m)
 	return page.Show(c.Renderer, p, http.StatusOK, modelpages.LastCard, last, err)

@@ -11,6 +11,7 @@ import (
 	"umg/app/apidocs"
 	"umg/app/catalog"
 	"umg/app/console/page"
+	"umg/app/modelstatus"
 	"umg/app/ratelimit"
 	"umg/views"
 	modelpages "umg/views/models"
@@ -52,15 +53,10 @@ func (c *Console) models(p *page.Page) error {
 	return c.Render(p, http.StatusOK, modelpages.ListPage(l))
 }
 
-// viewModels returns all models with their state in the last hour, and what is left of the limits of the reader's account.
+// viewModels returns all models with their state, and what is left of the limits of the reader's account.
 func (c *Console) viewModels(p *page.Page) []views.Model {
 	found := c.catalogFor(p).Models()
-	models := make([]views.Model, len(found))
-	hours := c.modelHours(p)
-	for i, m := range found {
-		models[i] = viewModel(m, p.LimitFactor())
-		models[i].Now = hours[m.ID]
-	}
+	models := c.pickedModels(p)
 	if p.User.AccountID == "" {
 		return models
 	}
@@ -70,19 +66,19 @@ func (c *Console) viewModels(p *page.Page) []views.Model {
 	return models
 }
 
-// modelHours returns the statistics of the last hour by model. It returns none if they cannot be read, because prices matter more.
-func (c *Console) modelHours(p *page.Page) map[string]views.ModelNow {
-	found, err := c.o.Reports.ModelHours(p.Request().Context())
-	if err != nil {
-		return nil
+// pickedModels returns all models with their state, for lists to choose from.
+func (c *Console) pickedModels(p *page.Page) []views.Model {
+	found, board := c.catalogFor(p).Models(), c.board(p)
+	models := make([]views.Model, len(found))
+	for i, m := range found {
+		models[i] = viewModel(m, board, p.LimitFactor())
 	}
-	hours := make(map[string]views.ModelNow, len(found))
-	for id, h := range found {
-		hours[id] = views.ModelNow{
-			Answered: h.Answered, Failed: h.Failed, FirstByteP50: h.FirstByteP50, FirstByteP95: h.FirstByteP95, Speed: h.SpeedP50,
-		}
-	}
-	return hours
+	return models
+}
+
+// board is the verdicts on the models that the reader's account sees.
+func (c *Console) board(p *page.Page) modelstatus.Board {
+	return c.o.Status.Board(p.Request().Context(), c.catalogFor(p))
 }
 
 // compare shows the models that the address names side by side.
@@ -106,14 +102,15 @@ func (c *Console) compare(p *page.Page) error {
 	return c.Render(p, http.StatusOK, modelpages.ComparePage(d))
 }
 
-func viewModel(m *catalog.Model, factor int) views.Model {
+func viewModel(m *catalog.Model, board modelstatus.Board, factor int) views.Model {
+	verdict := board.Of(m.ID)
 	v := views.Model{
 		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: string(m.Kind), Capabilities: m.Capabilities,
 		Input: m.InputModalities, Output: m.OutputModalities, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutputTokens,
 		Prices: viewPrices(m.Prices, m.Kind == catalog.KindText), Limits: viewLimits(m, int64(factor)),
-		Sizes: m.Sizes, Seconds: m.Seconds, State: stateOf(m),
-		Notice: m.Notice, Released: m.CreatedAt, Deprecated: m.DeprecatedAt, Shutdown: m.ShutdownAt, Parameters: m.Parameters,
-		Successor: m.Successor, Fallbacks: m.Fallbacks,
+		Sizes: m.Sizes, Seconds: m.Seconds, State: views.ModelState(verdict.State),
+		Notice: verdict.Reason, Released: m.CreatedAt, Deprecated: m.DeprecatedAt, Shutdown: m.ShutdownAt, Parameters: m.Parameters,
+		Successor: m.Successor, Fallbacks: m.Fallbacks, Now: viewNow(&verdict),
 	}
 	for _, s := range m.Served() {
 		v.Styles = append(v.Styles, views.Style(s))
@@ -123,16 +120,17 @@ func viewModel(m *catalog.Model, factor int) views.Model {
 	return v
 }
 
-func stateOf(m *catalog.Model) views.ModelState {
-	switch {
-	case !m.Available:
-		return views.ModelComing
-	case m.Paused:
-		return views.ModelPaused
-	case !m.Answers():
-		return views.ModelUnserved
+// viewNow is how a model does by a verdict.
+func viewNow(v *modelstatus.Verdict) views.ModelNow {
+	n := views.ModelNow{
+		Answered: v.Health.Succeeded, Failed: v.Health.Failed, Judged: v.Health.IsJudged(), NoRoute: v.NoRoute,
+		FirstByteP50: v.Stats.FirstByteP50, FirstByteP95: v.Stats.FirstByteP95,
+		DurationP50: v.Stats.DurationP50, DurationP95: v.Stats.DurationP95, Speed: v.Stats.SpeedP50,
 	}
-	return views.ModelAvailable
+	for _, one := range v.Instead {
+		n.Instead = append(n.Instead, views.ModelRef{ID: one.ID, Name: one.Name})
+	}
+	return n
 }
 
 // viewLimits returns the limits of a model as the rate limiter applies them to the account.
@@ -143,7 +141,8 @@ func viewLimits(m *catalog.Model, factor int64) views.Limits {
 		JobsPerDay: m.Limits.JobsPerDay * factor, JobsRunning: m.Limits.JobsRunning * factor,
 	}
 	if m.Kind == catalog.KindText {
-		l.Concurrency = cmp.Or(l.Concurrency, ratelimit.ConcurrencyStandard*factor)
+		l.UsualConcurrency = ratelimit.ConcurrencyStandard * factor
+		l.Concurrency = cmp.Or(l.Concurrency, l.UsualConcurrency)
 	}
 	return l
 }

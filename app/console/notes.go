@@ -12,8 +12,8 @@ import (
 	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/console/page"
+	"umg/app/modelstatus"
 	"umg/app/notification"
-	"umg/app/provider/health"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -253,7 +253,7 @@ func newPriceOf(m *catalog.Model) views.Note {
 	return views.Note{
 		ID: idOf("price", m.ID+"/"+m.Announced.ID(), nil), Tone: ui.Info, Icon: ui.IconReceipt,
 		Title: fmt.Sprintf("The price of %s changes on %s", m.Name, m.Announced.From.UTC().Format(dayForm)),
-		Text:  strings.Join(told, ". ") + ".", Href: views.ModelPath(m.ID) + "#price-history", Link: "See its prices",
+		Text:  strings.Join(told, ". ") + ".", Href: views.ModelPath(m.ID) + "?tab=history#price-history", Link: "See its prices",
 	}
 }
 
@@ -277,32 +277,13 @@ func (c *Console) videoNotes(ctx context.Context, p *page.Page) (list []note, _ 
 // strandedMax is how many degraded models the line under the top bar counts.
 const strandedMax = 99
 
-// statusOf returns the models the reader may call that are degraded: paused models, and models all of whose providers are set aside
-// because they fail. It reads the memory of this replica and queries nothing.
+// statusOf returns the models the reader may call that are paused or failing.
 func (c *Console) statusOf(p *page.Page) (lines []views.StatusLine) {
 	if c.o.Health == nil || !p.User.Role.Rights().Has(app.ReadModels) {
 		return nil
 	}
-	for _, m := range c.catalogFor(p).Models() {
-		if !m.Available || !m.Answers() || len(lines) >= strandedMax {
-			continue
-		}
-		_, paused := c.o.Health.ModelPaused(m.ID)
-		if paused = paused || m.Paused; paused || c.failing(m) {
-			lines = append(lines, views.StatusLine{Model: m.ID, Name: m.Name, Paused: paused})
-		}
+	for _, one := range c.o.Status.Troubled(p.Request().Context(), c.catalogFor(p), strandedMax) {
+		lines = append(lines, views.StatusLine{Model: one.Model.ID, Name: one.Model.Name, Paused: one.State == modelstatus.Paused})
 	}
 	return lines
-}
-
-// failing reports whether every route of the model is ejected or paused. A route that is only busy does not count as failing.
-func (c *Console) failing(m *catalog.Model) bool {
-	for i := range m.Routes {
-		switch c.o.Health.Blocked(&m.Routes[i]) {
-		case health.Ejected, health.Paused:
-		default:
-			return false
-		}
-	}
-	return len(m.Routes) > 0
 }

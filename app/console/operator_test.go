@@ -29,6 +29,9 @@ type operatorFixture struct {
 	*fixture
 	monitor *health.Monitor
 	own     operatorpages.SettlementStatus // the settlement state that the replica reports
+
+	// refreshed counts the calls of refreshStats, each of which is later by the clock than the one before.
+	refreshed int
 }
 
 func withOperators(t *testing.T, change ...func(*console.Options)) *operatorFixture {

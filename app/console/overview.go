@@ -245,11 +245,11 @@ func (c *Console) recentRequests(p *page.Page) error {
 	}
 	seen := p.LastEventID()
 	return c.StreamEvents(p, recentLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
-		records, err := c.o.Reports.Requests(ctx, p.User.AccountID, homepages.RecentMax)
+		found, err := c.o.Reports.LatestRequests(ctx, p.User.AccountID, homepages.RecentMax)
 		if err != nil {
 			return views.LiveEvent{}, false, err
 		}
-		rows := viewRequests(records, names)
+		rows := viewLoggedRequests(found, names)
 		if i := slices.IndexFunc(rows, func(r views.Request) bool { return r.ID == seen }); i >= 0 {
 			rows = rows[:i]
 		}

@@ -9,9 +9,7 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	"umg/app/video"
-	"umg/billing"
 	"umg/billing/usage"
-	"umg/views"
 	homepages "umg/views/home"
 )
 
@@ -47,16 +45,16 @@ func (c *Console) fillOverview(p *page.Page, o *homepages.Overview, keyNames map
 		func() (err error) { o.Speed, err = c.speed(ctx, id, now); return err },
 		func() (err error) { o.Top, err = c.topModels(ctx, id, now); return err },
 		func() error {
-			failed, err := c.o.Reports.Failures(ctx, id, now.AddDate(0, 0, -failuresDays), failuresShown)
+			failed, err := c.o.Reports.FailedRequests(ctx, id, now.AddDate(0, 0, -failuresDays), failuresShown)
 			if err == nil {
-				o.Failures = &homepages.Failures{Requests: viewRequests(failed, keyNames)}
+				o.Failures = &homepages.Failures{Requests: viewLoggedRequests(failed, keyNames)}
 			}
 			return err
 		},
 		func() error {
-			latest, err := c.o.Reports.Requests(ctx, id, homepages.RecentMax)
+			latest, err := c.o.Reports.LatestRequests(ctx, id, homepages.RecentMax)
 			if err == nil {
-				o.Recent = &homepages.Recent{Requests: viewRequests(latest, keyNames)}
+				o.Recent = &homepages.Recent{Requests: viewLoggedRequests(latest, keyNames)}
 			}
 			return err
 		},
@@ -82,14 +80,6 @@ func (c *Console) runningVideos(ctx context.Context, accountID string) (int, err
 		running += len(found.Jobs)
 	}
 	return running, nil
-}
-
-func viewRequests(records []billing.UsageRecord, keyNames map[string]string) []views.Request {
-	list := make([]views.Request, len(records))
-	for i, r := range records {
-		list[i] = viewRequest(r, keyNames)
-	}
-	return list
 }
 
 func monthOf(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }

@@ -146,11 +146,15 @@ func (c *Console) findRequests(ctx context.Context, p *page.Page, query string) 
 	if !strings.HasPrefix(query, requestIDPrefix) {
 		return nil, nil
 	}
-	found, err := c.o.Reports.Records(ctx, usage.RecordQuery{AccountID: p.User.AccountID, Search: query, Limit: hitsMax})
-	for i := range found.Records {
-		r := &found.Records[i]
+	found, err := c.o.Reports.RequestLog(ctx, usage.RecordQuery{AccountID: p.User.AccountID, Search: query, Limit: hitsMax})
+	for i := range found.Requests {
+		r := viewLogged(&found.Requests[i], nil)
+		note := r.Model
+		if r.Refusal != nil {
+			note = r.Badge().Text + ": " + r.Cause()
+		}
 		hits = append(hits, views.SearchHit{
-			Icon: ui.IconActivity, Title: r.RequestID, Mono: true, Note: r.Model, Href: page.ConsolePath + "/requests/" + r.RequestID,
+			Icon: ui.IconActivity, Title: r.ID, Mono: true, Note: note, Href: r.Path(),
 		})
 	}
 	return hits, err

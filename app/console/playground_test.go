@@ -58,6 +58,7 @@ func TestModelPagesShowWhatTheCatalogSays(t *testing.T) {
 	}
 	delete(p.headers, "HX-Request")
 	page := p.see("/console/models/meridian/atlas-large")
+	page.body += p.see("/console/models/meridian/atlas-large?tab=api").body
 	for _, want := range []string{
 		"$2.50", "/ 1M tokens", "200,000", "max_completion_tokens", "generationConfig", "temperature", "Open in playground",
 		"/console/model/api.md?model=meridian%2Fatlas-large", "/vendorc/native", "/v1/messages",
@@ -95,7 +96,7 @@ type event struct {
 	}
 	Facts   [][]string
 	Credit  bool
-	Balance struct{ Main, Fine string }
+	Balance struct{ Rounded, Exact string }
 }
 
 // stream sends the form as the script of the page does.
@@ -155,7 +156,7 @@ func TestPlaygroundAnswersAlikeInEveryStyle(t *testing.T) {
 		for name, events := range map[string][]event{"streamed": streamed, "whole": whole} {
 			end := events[len(events)-1]
 			if said(events) != "one <b>two</b> & three" || events[0].Kind != "request" || end.Kind != "done" || fact(end, "Finish") != "stop" || !strings.HasPrefix(end.Request, "req_") ||
-				!strings.HasPrefix(fact(end, "Cost"), "$0.0") || strings.Contains(fact(end, "Cost"), "estimated") || !strings.HasPrefix(end.Balance.Main, "$4.99") {
+				!strings.HasPrefix(fact(end, "Cost"), "$0.0") || strings.Contains(fact(end, "Cost"), "estimated") || end.Balance.Rounded != "$4.99" || !strings.HasPrefix(end.Balance.Exact, "$4.99") {
 				t.Errorf("%s, %s: %+v", style, name, events)
 			}
 		}

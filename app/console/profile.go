@@ -20,6 +20,7 @@ func (c *Console) profileRoutes() []page.Route {
 		{Method: http.MethodPost, Path: "/settings/email", Serve: c.askEmail},
 		{Method: http.MethodPost, Path: "/settings/password", Serve: c.changePassword},
 		{Method: http.MethodPost, Path: "/settings/videos", Serve: c.setVideoAsk},
+		{Method: http.MethodPost, Path: "/settings/times", Serve: c.setTimes},
 	}
 }
 
@@ -36,7 +37,7 @@ func (c *Console) profileOf(p *page.Page) (settingpages.Profile, error) {
 	above, err := c.o.Accounts.VideoAskAbove(p.Request().Context(), p.User.ID)
 	return settingpages.Profile{
 		Shell: c.Shell(p), Name: found.Name, Email: found.Email, Pending: found.Pending, PasswordAt: found.ChangedAt,
-		NoMail: !c.o.Accounts.Verifies(), VideoAsk: above.String(),
+		NoMail: !c.o.Accounts.Verifies(), VideoAsk: above.String(), TimeZone: p.User.TimeZone, TimeClock: p.User.Clock,
 	}, err
 }
 
@@ -57,6 +58,18 @@ func (c *Console) setVideoAsk(p *page.Page) error {
 		})
 	}
 	return c.RedirectWithToast(p, ui.Success, "You are asked "+videopages.AskWords(above)+".", settingsPath)
+}
+
+// setTimes sets in which zone and with which clock the reader sees times.
+func (c *Console) setTimes(p *page.Page) error {
+	zone, clock := strings.TrimSpace(p.FormValue("time_zone")), p.FormValue("clock")
+	if err := c.o.Accounts.SetTimes(p.Request().Context(), p.User.ID, zone, clock); err != nil {
+		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
+			v.TimeZone, v.TimeClock, v.ZoneError = zone, clock, e.Message
+			return e.Param == "time_zone" || e.Param == "clock"
+		})
+	}
+	return c.RedirectWithToast(p, ui.Success, "Times are saved.", settingsPath)
 }
 
 // refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it

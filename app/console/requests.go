@@ -2,8 +2,12 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"umg/app"
@@ -12,6 +16,7 @@ import (
 	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/meter"
+	"umg/app/provider"
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
@@ -26,7 +31,7 @@ const (
 )
 
 func (c *Console) requests(p *page.Page) error {
-	l := requestpages.Log{Shell: c.Shell(p), Query: requestpages.ParseQuery(p.QueryParams())}
+	l := requestpages.Log{Shell: c.Shell(p), Query: logQuery(p)}
 	p.ReplaceURL(l.Query.Path())
 	status, err := http.StatusOK, c.fillRequests(p, &l)
 	if l.Failure, err = page.Unavailable(p, err); err != nil {
@@ -41,6 +46,34 @@ func (c *Console) requests(p *page.Page) error {
 	return c.Render(p, status, requestpages.ListPage(l))
 }
 
+// zonedParams returns the query of the address, with the reader's time zone unless it names one.
+func zonedParams(p *page.Page) url.Values {
+	values := maps.Clone(p.QueryParams())
+	if values == nil {
+		values = url.Values{}
+	}
+	if values.Get("tz") == "" {
+		values.Set("tz", p.ZoneName())
+	}
+	return values
+}
+
+// logQuery returns which requests the address lists, in the reader's time zone and with their own columns.
+func logQuery(p *page.Page) requestpages.Query {
+	return requestpages.ParseQuery(zonedParams(p)).WithColumns(strings.Split(p.User.LogHidden, ","))
+}
+
+// chooseColumns stores which columns of the log the reader sees.
+func (c *Console) chooseColumns(p *page.Page) error {
+	form, err := p.FormParams()
+	if err != nil {
+		return err
+	}
+	query, _ := requestpages.SavedQuery(string(account.RequestViews), form.Get("query"))
+	err = c.o.Accounts.SetLogHidden(p.Request().Context(), p.User.ID, requestpages.HiddenColumns(form["show"]))
+	return c.Done(p, err, "Your columns are saved.", requestpages.SavedPath(string(account.RequestViews), query))
+}
+
 func (c *Console) fillRequests(p *page.Page, l *requestpages.Log) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
@@ -51,13 +84,13 @@ func (c *Console) fillRequests(p *page.Page, l *requestpages.Log) error {
 	}
 	l.Choices.Tags = keys.tags
 	q := c.recordQuery(p, l.Query, keys)
-	found, err := c.o.Reports.Records(p.Request().Context(), q)
+	found, err := c.o.Reports.RequestLog(p.Request().Context(), q)
 	if err != nil {
 		return err
 	}
 	l.Next = found.Next
-	for i := range found.Records {
-		l.Requests = append(l.Requests, loggedRequest(&found.Records[i], keys.names))
+	for i := range found.Requests {
+		l.Requests = append(l.Requests, viewLogged(&found.Requests[i], keys.names))
 	}
 	if l.Query.To.IsZero() && l.Query.After == "" && l.Query.Transaction == "" {
 		l.Tail = c.o.Reports.TailStart()
@@ -113,7 +146,7 @@ func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) requestpa
 
 // requestsLive sends calls that are settled while the log is open, as new rows.
 func (c *Console) requestsLive(p *page.Page) error {
-	query := requestpages.ParseQuery(p.QueryParams())
+	query := logQuery(p)
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -134,7 +167,7 @@ func (c *Console) requestsLive(p *page.Page) error {
 		place = next
 		rows := make([]requestpages.LoggedRequest, len(records))
 		for i := range records {
-			rows[len(records)-1-i] = loggedRequest(&records[i], keys.names) // newest first
+			rows[len(records)-1-i] = viewLogged(&records[i], keys.names) // newest first
 		}
 		return views.LiveEvent{ID: place, HTML: requestpages.LogRows(rows, query, views.Shell{Now: c.o.Now()})}, true, nil
 	})
@@ -142,7 +175,7 @@ func (c *Console) requestsLive(p *page.Page) error {
 
 func (c *Console) request(p *page.Page) error {
 	ctx := p.Request().Context()
-	record, err := c.o.Reports.Record(ctx, p.User.AccountID, p.Param("id"))
+	found, err := c.o.Reports.Request(ctx, p.User.AccountID, p.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -150,10 +183,14 @@ func (c *Console) request(p *page.Page) error {
 	if err != nil {
 		return err
 	}
+	if found.Refusal != nil {
+		return c.refusal(p, &found, keys)
+	}
+	record := found.UsageRecord
 	d := requestpages.Detail{
 		Shell: c.Shell(p), Request: loggedRequest(&record, keys.names), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,
-		Reasoning: record.Usage[meter.ReasoningTokens], Query: requestpages.ParseQuery(p.QueryParams()),
+		Reasoning: record.Usage[meter.ReasoningTokens], Query: logQuery(p),
 	}
 	// The settlement table has no row for some reasons of old records.
 	for _, rule := range billing.Rules() {
@@ -182,7 +219,36 @@ func (c *Console) request(p *page.Page) error {
 	if d.Content, err = c.callContent(p, &record); err != nil {
 		return err
 	}
+	d.Message = clientMessage(&record, d.Content)
 	return c.Render(p, http.StatusOK, requestpages.DetailPage(d))
+}
+
+// clientMessage returns the error message that the client of a failed call was sent. The stored answer has it. Otherwise it follows from
+// the attempts, if all that failed with the error of the call have the same message. It is empty when the message is not known.
+func clientMessage(r *billing.UsageRecord, stored requestpages.CallContent) string {
+	if r.ErrorCode == "" {
+		return ""
+	}
+	var answer struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if stored.State == requestpages.ContentKept && json.Unmarshal([]byte(stored.Answer.Text), &answer) == nil && answer.Error.Message != "" {
+		return answer.Error.Message
+	}
+	message := ""
+	for _, a := range r.Trail.Attempts {
+		code, text := provider.ClientError(provider.Class(a.Cause))
+		if code != r.ErrorCode {
+			continue
+		}
+		if text == "" || message != "" && message != text {
+			return ""
+		}
+		message = text
+	}
+	return message
 }
 
 // priceAgain computes the cost of the record from the version of the prices that the record names.

@@ -11,7 +11,7 @@ import (
 	"umg/app/console/page"
 	"umg/app/meter"
 	"umg/billing"
-	requestpages "umg/views/requests"
+	"umg/billing/usage"
 )
 
 const recordsAtOnceMax = 1000
@@ -75,14 +75,14 @@ func (l *csvList) end() error {
 }
 
 // recordPages returns a function that reads the calls of the query page by page, and the names of the account's keys.
-func (c *Console) recordPages(p *page.Page) (nextPage[billing.UsageRecord], map[string]string, error) {
+func (c *Console) recordPages(p *page.Page) (nextPage[usage.Request], map[string]string, error) {
 	keys, err := c.logKeys(p)
-	q := c.recordQuery(p, requestpages.ParseQuery(p.QueryParams()), keys)
+	q := c.recordQuery(p, logQuery(p), keys)
 	q.After, q.Limit = "", recordsAtOnceMax
-	return func() ([]billing.UsageRecord, bool, error) {
-		found, err := c.o.Reports.Records(p.Request().Context(), q)
+	return func() ([]usage.Request, bool, error) {
+		found, err := c.o.Reports.RequestLog(p.Request().Context(), q)
 		q.After = found.Next
-		return found.Records, found.Next != "", err
+		return found.Requests, found.Next != "", err
 	}, keys.names, err
 }
 
@@ -92,7 +92,7 @@ func (c *Console) requestsCSV(p *page.Page) error {
 		return err
 	}
 	return exportPages(c, p, kindCSV, "requests", &csvList{csv.NewWriter(p.Response()), recordHeads}, next,
-		func(r *billing.UsageRecord) any { return recordCells(r, names) })
+		func(r *usage.Request) any { return requestCells(r, names) })
 }
 
 // requestsJSON exports the same list in JSON, with the names of the table's columns. Amounts are decimal texts, so that no reader rounds
@@ -103,7 +103,7 @@ func (c *Console) requestsJSON(p *page.Page) error {
 		return err
 	}
 	return exportPages(c, p, kindJSON, "requests", &jsonList{out: p.Response(), name: "requests"}, next,
-		func(r *billing.UsageRecord) any { return recordOut(r, names) })
+		func(r *usage.Request) any { return requestOut(r, names) })
 }
 
 // jsonList writes an object with one list, item by item. Head holds the members before the list.
@@ -229,5 +229,5 @@ var recordHeads = []string{
 	"error_code", "end_user", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
 	"reasoning_tokens", "images", "seconds",
 	"estimated", "rate_card", "reserved_usd", "cost_usd", "overrun_usd", "transaction", "attempts", "first_byte_ms", "duration_ms",
-	"meters", "terms",
+	"meters", "terms", "status", "field", "message", "refusals",
 }

@@ -16,12 +16,12 @@ func (c *Console) usageRoutes() []page.Route {
 	return []page.Route{
 		a.Get("/usage", c.usage), a.Get("/usage.csv", c.usageCSV), a.Get("/usage.json", c.usageJSON),
 		a.Get("/requests", c.requests), a.Get("/requests.csv", c.requestsCSV), a.Get("/requests.json", c.requestsJSON),
-		a.Get("/requests/live", c.requestsLive), a.Get("/requests/:id", c.request),
+		a.Get("/requests/live", c.requestsLive), a.Post("/requests/columns", c.chooseColumns), a.Get("/requests/:id", c.request),
 	}
 }
 
 func (c *Console) usage(p *page.Page) error {
-	u := requestpages.Usage{Shell: c.Shell(p), Query: requestpages.ParseUsageQuery(p.QueryParams())}
+	u := requestpages.Usage{Shell: c.Shell(p), Query: requestpages.ParseUsageQuery(zonedParams(p))}
 	p.ReplaceURL(u.Query.Path())
 	status, err := http.StatusOK, c.fillUsage(p, &u)
 	if u.Failure, err = page.Unavailable(p, err); err != nil {
@@ -59,6 +59,9 @@ func (c *Console) fillUsage(p *page.Page, u *requestpages.Usage) error {
 	}
 	u.Total = usageLine(u.Query.By, report.Total, keys)
 	for _, line := range report.Lines {
+		if line.Requests == 0 && !u.Query.OfRefusals() {
+			continue // The line has refused requests only, which this report does not divide.
+		}
 		u.Lines = append(u.Lines, usageLine(u.Query.By, line, keys))
 	}
 	if u.Before, err = c.usageBefore(ctx, u, q); err != nil {

@@ -214,7 +214,7 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 		`"started_ms":4,"first_content_ms":0,"failed_ms":12}`)
 	record.Outcome, record.Reason, record.ErrorCode = "failed", "upstream_failed", "upstream_error"
 	record.RateCardID, record.Usage = card.ID, meter.Counts{}
-	has(t, "one that failed", p.see("/console/requests/"+h.call(account, 0, record)), 200, "Nothing was charged", "Why did it not succeed?", "The provider failed",
+	has(t, "one that failed", p.see("/console/requests/"+h.call(account, 0, record)), 200, "Nothing was charged", "Cause and fix", "The provider failed",
 		"safe to send it again", "No ledger entry")
 	has(t, "an unknown one", p.see("/console/requests/req_none"), 404)
 	has(t, "another account's", h.signedIn("stranger@example.com").see("/console/requests/"+id), 404)

@@ -77,7 +77,7 @@ func (c *Console) usageNotes(ctx context.Context, u *requestpages.Usage, q usage
 	}
 	y, m, d := u.Now.In(q.Zone).Date()
 	tomorrow := time.Date(y, m, d+1, 0, 0, 0, 0, q.Zone)
-	q.From, q.To, q.Step, q.Group, q.Limited = tomorrow.AddDate(0, 0, -ruleDays), tomorrow, usage.Daily, "", false
+	q.From, q.To, q.Step, q.Group, q.Limited, q.Refusals = tomorrow.AddDate(0, 0, -ruleDays), tomorrow, usage.Daily, "", false, false
 	report, err := c.o.Reports.Report(ctx, q)
 	if err != nil {
 		return nil, err

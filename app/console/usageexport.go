@@ -28,7 +28,7 @@ type exported struct {
 }
 
 func (c *Console) readExport(p *page.Page) (exported, error) {
-	e := exported{query: requestpages.ParseUsageQuery(p.QueryParams()), now: c.o.Now()}
+	e := exported{query: requestpages.ParseUsageQuery(zonedParams(p)), now: c.o.Now()}
 	if problem := e.query.Problem(); problem != "" {
 		return e, app.Errorf(app.Unprocessable, "invalid_request_error", "%s", problem).At("from")
 	}
@@ -112,13 +112,13 @@ func (c *Console) usageCSV(p *page.Page) error {
 	zone, step := e.query.Location(), string(stepOf(e.query, e.now))
 	heads := []string{
 		"start", "time_zone", "step", e.query.By, "name", "requests", "errors", "input_tokens", "cached_tokens", "output_tokens", "images",
-		"seconds", "cost_usd", "overrun_usd", "meters",
+		"seconds", "cost_usd", "overrun_usd", "meters", "refused", "rate_limited",
 	}
 	return exportPages(c, p, kindCSV, "usage", &csvList{csv.NewWriter(p.Response()), heads}, e.pages(), func(l *requestpages.UsageLine) any {
 		return []string{
 			l.Start.In(zone).Format(time.RFC3339), zone.String(), step, csvText(l.ID), csvText(l.Name), number(l.Requests), number(l.Errors),
 			number(l.Input), number(l.Cached), number(l.Output), number(l.Images), seconds(l.Milliseconds), l.Cost.String(), l.Overrun.String(),
-			l.Counts.FurtherText(),
+			l.Counts.FurtherText(), number(l.Refused), number(l.Own429),
 		}
 	})
 }
@@ -149,6 +149,8 @@ type exportedLine struct {
 	Seconds  string     `json:"seconds"`
 	Cost     string     `json:"cost_usd"`
 	Overrun  string     `json:"overrun_usd"`
+	Refused  int64      `json:"refused"`
+	Own429   int64      `json:"rate_limited"`
 
 	Meters map[string]meter.Quantity `json:"meters,omitempty"`
 }
@@ -157,7 +159,7 @@ func exportLine(l requestpages.UsageLine) exportedLine {
 	return exportedLine{
 		Requests: l.Requests, Errors: l.Errors, Input: l.Input, Cached: l.Cached, Output: l.Output, Images: l.Images,
 		Seconds: seconds(l.Milliseconds), Cost: l.Cost.String(), Overrun: l.Overrun.String(),
-		Meters: l.Counts.Further(),
+		Refused: l.Refused, Own429: l.Own429, Meters: l.Counts.Further(),
 	}
 }
 

@@ -51,7 +51,8 @@ func usageQuery(p *page.Page, q requestpages.UsageQuery, now time.Time, keys log
 	from, to := q.Span(now)
 	return usage.Query{
 		AccountID: p.User.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
-		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == requestpages.MetricLimited,
+		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Refusals: true, Limited: q.Metric == requestpages.MetricLimited,
+
 		Step: stepOf(q, now), Group: groupings[q.By],
 	}
 }
@@ -73,18 +74,27 @@ var groupings = map[string]usage.Grouping{
 	requestpages.UsageByTag: usage.ByKey,
 }
 
+// unnamedGroups name the groups of requests that were refused before they said what the report is grouped by.
+var unnamedGroups = map[string]string{requestpages.UsageByModel: noModel, requestpages.UsageByStyle: "No style"}
+
 func usageLine(by string, l usage.Line, keys logKeys) requestpages.UsageLine {
 	u := l.Usage
 	line := requestpages.UsageLine{
 		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited,
+		Refused: l.Refused, Own429: l.RateLimited,
 		Cached: u.CacheReads(), Input: u.Prompt(), Output: u.Output(), Images: u[meter.Images], Milliseconds: u[meter.Seconds],
 		Counts: u, Cost: l.Cost, Overrun: l.Overrun,
+	}
+	if l.Group == "" {
+		line.Name = unnamedGroups[by]
 	}
 	switch by {
 	case requestpages.UsageByKey:
 		line.Name = keyName(l.Group, keys.names)
 	case requestpages.UsageByStyle:
-		line.Name = views.Style(l.Group).Label()
+		if l.Group != "" {
+			line.Name = views.Style(l.Group).Label()
+		}
 	case requestpages.UsageByModality:
 		line.Name = map[string]string{"text": "Text", "video": "Video"}[l.Group]
 	case requestpages.UsageByTag:

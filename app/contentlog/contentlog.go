@@ -63,6 +63,7 @@ type Service struct {
 	o       Options
 	memory  *sse.Budget
 	queue   chan *Recorder
+	queued  chan struct{} // The worker waits for it: a call waits to be written.
 	kept    atomic.Int64
 	dropped atomic.Int64
 	most    int64 // maximum bytes of one account
@@ -74,7 +75,8 @@ func New(db *sqlx.DB, o Options) *Service {
 		"db": db != nil, "Options.Audit": o.Audit != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
 	})
 	return &Service{
-		db: db, o: o, memory: sse.NewBudget(memoryBytesMax), queue: make(chan *Recorder, queueCallsMax), most: accountBytesMax,
+		db: db, o: o, memory: sse.NewBudget(memoryBytesMax), queue: make(chan *Recorder, queueCallsMax),
+		queued: make(chan struct{}, 1), most: accountBytesMax,
 	}
 }
 

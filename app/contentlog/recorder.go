@@ -190,6 +190,11 @@ func (t *Recorder) End() {
 	case t.service.queue <- t:
 	default:
 		t.lose()
+		return
+	}
+	select {
+	case t.service.queued <- struct{}{}:
+	default: // The worker has been woken already.
 	}
 }
 

@@ -25,9 +25,14 @@ const (
 // Run writes what was taken down, and deletes what is over, until ctx ends. What waits then is written once more.
 func (s *Service) Run(ctx context.Context) error {
 	workqueue.Run(ctx, s.o.Log,
-		workqueue.Task{Name: "write content", Every: writeEvery, Work: func(ctx context.Context) (more bool, err error) {
-			s.flush(ctx)
-			return false, nil
+		workqueue.Task{Name: "write content", Every: sweepEvery, Wakes: s.queued, Work: func(ctx context.Context) (more bool, err error) {
+			select { // Calls that end within a moment are written together.
+			case <-ctx.Done():
+				return false, nil // Run writes the rest.
+			case <-time.After(writeEvery):
+				s.flush(ctx)
+				return false, nil
+			}
 		}},
 		workqueue.Task{Name: "delete expired content", Every: sweepEvery, Work: workqueue.Repeat(s.sweep)})
 	s.flush(context.WithoutCancel(ctx))

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"sync"
+
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/usagereader"
@@ -43,12 +45,17 @@ func (b *passthroughBody) close(o *rawjson.Object, failed, needed rawjson.Span) 
 	return nil
 }
 
+// reports pools the memory of reports, which readers take by an interface.
+var reports = sync.Pool{New: func() any { return &llm.Report{} }}
+
 // readUsage reads the usage of a whole answer, from the member where the style has it or from another place.
 func (t *StreamStats) readUsage(reader llm.UsageReader, answer, object []byte) {
-	report := usagereader.NewReport()
-	elsewhere := reader.ReadAnswer(&report, answer)
+	report, _ := reports.Get().(*llm.Report)
+	defer reports.Put(report)
+	*report = usagereader.NewReport()
+	elsewhere := reader.ReadAnswer(report, answer)
 	if !rawjson.IsNull(object) {
-		reader.ReadUsage(&report, object)
+		reader.ReadUsage(report, object)
 	} else if !elsewhere {
 		return
 	}

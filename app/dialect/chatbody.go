@@ -17,11 +17,14 @@ type chatBody struct {
 	outline chunk
 	members []rawjson.Member
 	stats   StreamStats
+	// space is memory of members, which few answers exceed.
+	space [12]rawjson.Member
 }
 
 // readChatBody checks that raw is a whole answer with choices and records the edits for the client.
 func readChatBody(raw []byte, a llm.ResponseOptions) (Body, error) {
-	b := &chatBody{raw: raw, members: make([]rawjson.Member, 0, 12)}
+	b := &chatBody{raw: raw}
+	b.members = b.space[:0]
 	c := &b.outline
 	var ok bool
 	if b.members, ok = c.read(raw, "message", b.members); !ok {

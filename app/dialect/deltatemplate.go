@@ -12,6 +12,8 @@ const (
 	templateMissesMax = 4
 	// templateBytesMax bounds the frame and its output together.
 	templateBytesMax = 4 << 10
+	// runTextBytesMax bounds the text of a frame in a run. A longer one is read by itself.
+	runTextBytesMax = 8 << 10
 )
 
 // deltaTemplate is the last frame with one text and nothing else. Most frames of a stream differ from the frame before them only in
@@ -48,6 +50,25 @@ func (t *deltaTemplate) text(f sse.Frame) []byte {
 
 func (t *deltaTemplate) append(dst, text []byte) []byte {
 	return append(append(append(dst, t.outHead...), text...), t.outTail...)
+}
+
+// next returns the inside of the text of the frame at the beginning of some bytes, when that frame is whole and matches the template, and
+// the length of the frame. It looks at each byte once. The frame must end in an empty line with LF.
+func (t *deltaTemplate) next(ahead []byte) (text []byte, size int) {
+	if !bytes.HasPrefix(ahead, t.head) {
+		return nil, 0
+	}
+	rest := ahead[len(t.head):min(len(ahead), len(t.head)+len(t.tail)+runTextBytesMax)]
+	quote := rawjson.LineStringEnd(rest)
+	if quote <= 0 || !bytes.HasPrefix(rest[quote:], t.tail) {
+		return nil, 0
+	}
+	return rest[:quote], len(t.head) + quote + len(t.tail)
+}
+
+// runs reports whether the template may match several frames in a row by next.
+func (t *deltaTemplate) runs() bool {
+	return len(t.head) > 0 && bytes.HasSuffix(t.tail, []byte(frameEnd)) && t.head[0] != '\n'
 }
 
 // learn makes a frame the template. The text is its only text, and out is the same frame for the client.

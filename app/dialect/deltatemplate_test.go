@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"umg/app/llm"
 	"umg/app/sse"
@@ -63,6 +64,89 @@ func through(style llm.Style, text []byte, blinded bool) string {
 		var step Step
 		out, step, err = s.Frame(out, f)
 		fmt.Fprintln(&told, len(out), step, err)
+	}
+}
+
+// throughRuns is through for a stream whose frames are passed in runs where they can be. It tells only the bytes and the statistics.
+func throughRuns(style llm.Style, text []byte, runs bool) string {
+	d, _ := Of(style)
+	s := d.NewStream(llm.ResponseOptions{Model: "public", CallID: "r", Choices: 2})
+	defer s.Close()
+	var out []byte
+	var failed error
+	r := sse.NewReader(iotest.HalfReader(bytes.NewReader(text)), nil)
+	defer r.Close()
+	for {
+		if runs && r.Buffered() {
+			out = s.(Runner).Run(out, r, RunLimit{Frames: 3, ContentBytes: 1 << 20, Bytes: len(out) + 1<<20})
+		}
+		f, err := r.Next()
+		if err != nil {
+			return fmt.Sprintf("%s\n%+v\n%v", out, s.Stats(), failed)
+		}
+		if out, _, err = s.Frame(out, f); err != nil {
+			failed = err
+		}
+	}
+}
+
+// TestRunsPassWhatFramesPassOneByOne compares runs of frames with a stream that reads each frame by itself.
+func TestRunsPassWhatFramesPassOneByOne(t *testing.T) {
+	t.Parallel()
+	texts := []string{`"a"`, `"word"`, `"up"`, `""`, `"\"quoted\" \\"`, `"größer \ud83d\ude00"`, `"cut`, `"a","b":"c"`, `null`, "\"a\ndata: b\"", "\"a\r\"", `"x\`}
+	for style, frames := range twinFrames() {
+		for i, one := range frames {
+			for _, end := range []string{"\n\n", "\r\n\r\n", "\r\r"} {
+				var all strings.Builder
+				for n, text := range texts {
+					all.WriteString(strings.Repeat(strings.Replace(one, "%s", `"word"`, 1), n+2))
+					all.WriteString(strings.Replace(one, "%s", text, 1))
+				}
+				wire := []byte(strings.ReplaceAll(all.String(), "\n\n", end))
+				if got, want := throughRuns(style, wire, true), throughRuns(style, wire, false); got != want {
+					t.Fatalf("%s, frame %d, end %q:\n%s\nwant\n%s", style, i, end, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestARunIsBoundedAndAllocatesNothing passes a run up to each of its bounds.
+func TestARunIsBoundedAndAllocatesNothing(t *testing.T) { //nolint:paralleltest // It counts the allocations of the process.
+	frame := strings.Replace(twinFrames()[llm.Chat][0], "%s", `"some words"`, 1)
+	d, _ := Of(llm.Chat)
+	s := d.NewStream(llm.ResponseOptions{Model: "public", Choices: 1})
+	defer s.Close()
+	var r sse.Reader
+	text := []byte(strings.Repeat(frame, 100))
+	r.ResetBytes(text)
+	out := make([]byte, 0, 2*len(text))
+	for range 2 { // The second frame is like the first.
+		f, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, _, _ = s.Frame(out, f)
+	}
+	for name, c := range map[string]struct {
+		limit RunLimit
+		want  int64
+	}{
+		"frames":  {RunLimit{Frames: 5, ContentBytes: 1000, Bytes: 1 << 20}, 5},
+		"content": {RunLimit{Frames: 50, ContentBytes: 41, Bytes: 1 << 20}, 5},
+		"bytes":   {RunLimit{Frames: 50, ContentBytes: 1000, Bytes: 1}, 1},
+	} {
+		before := s.Stats()
+		out = s.(Runner).Run(out[:0], &r, c.limit)
+		after := s.Stats()
+		if got := after.ContentFrames - before.ContentFrames; got != c.want || after.ContentBytes-before.ContentBytes != 10*c.want {
+			t.Errorf("%s: %d frames, want %d", name, got, c.want)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() {
+		out = s.(Runner).Run(out[:0], &r, RunLimit{Frames: 5, ContentBytes: 1000, Bytes: 1 << 20})
+	}); n != 0 || len(out) == 0 {
+		t.Errorf("a run of %d bytes allocates %v times", len(out), n)
 	}
 }
 

@@ -233,6 +233,20 @@ type Stream interface {
 	Close()
 }
 
+// RunLimit bounds a run of frames. A run ends with the frame that reaches a bound.
+type RunLimit struct {
+	Frames       int64
+	ContentBytes int64
+	// Bytes bounds the bytes that wait for the client, with those of the run.
+	Bytes int
+}
+
+// Runner is a Stream that can pass several frames at once, each of them content like the frame before.
+type Runner interface {
+	// Run appends the bytes that may be sent to the client now. It passes no frame when the next one needs Frame.
+	Run(dst []byte, r *sse.Reader, limit RunLimit) []byte
+}
+
 // Body is a whole JSON answer.
 type Body interface {
 	Stats() StreamStats

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"strings"
+
 	"umg/app/dialect/rawjson"
 )
 

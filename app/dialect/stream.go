@@ -156,6 +156,34 @@ func (p *passthrough) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	return dst, step, err
 }
 
+// Run passes the received frames through that differ from the last one only in their text, up to a limit.
+func (p *passthrough) Run(dst []byte, r *sse.Reader, limit RunLimit) []byte {
+	t := &p.template
+	if p.phase != phaseContent || !t.runs() {
+		return dst
+	}
+	ahead := r.Ahead()
+	at, frames, content := 0, int64(0), int64(0)
+	for frames < limit.Frames && content < limit.ContentBytes && len(dst) < limit.Bytes {
+		text, size := t.next(ahead[at:])
+		if size == 0 {
+			break
+		}
+		content += rawjson.UnescapedLen(text)
+		dst = t.append(dst, text)
+		at += size
+		frames++
+	}
+	if frames > 0 {
+		r.Skip(at)
+		t.misses = 0
+		p.stats.Reported = false
+		p.stats.ContentBytes += content
+		p.stats.ContentFrames += frames
+	}
+	return dst
+}
+
 func (p *passthrough) passFrame(dst []byte, f sse.Frame, says frameKind) ([]byte, Step, error) {
 	switch {
 	case says == skippedFrame:

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
-	"umg/app/dialect/rawjson"
 	"unicode/utf16"
+
+	"umg/app/dialect/rawjson"
 )
 
 // Text is estimated in units of a twentieth of a token. The estimate is meant to stay below what a provider counts, since it

@@ -16,9 +16,10 @@ type usageFormat struct {
 // usageWithCost returns the usage that the client reads, with the cost. It is the upstream's own usage, or that of the gateway when the
 // upstream has none that can be correct.
 func (m *usageFormat) usageWithCost(raw []byte, b llm.Charge) []byte {
-	cost := []byte(b.Cost.String())
+	var short [32]byte
+	cost := b.Cost.AppendTo(short[:0])
 	if !b.Estimated && !rawjson.IsEmpty(raw) && raw[0] == '{' {
-		return appendWith(nil, raw, "cost", cost)
+		return appendWith(make([]byte, 0, len(raw)+len(short)), raw, "cost", cost)
 	}
 	return appendWith(nil, m.append(nil, b.Usage), "cost", cost)
 }

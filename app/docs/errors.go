@@ -60,6 +60,19 @@ func ErrorPath(code string) string {
 	return Path + "/" + errorsPage + "#" + code
 }
 
+// Explanation is what the documentation says of an error code, as text without marks. It returns false for a code of a provider.
+func Explanation(code string) (e ErrorCode, found bool) {
+	for _, g := range errorsTable().groups {
+		for _, e := range g.Codes {
+			if e.Code == code {
+				e.Means, e.Do = plain(e.Means), plain(e.Do)
+				return e, true
+			}
+		}
+	}
+	return ErrorCode{}, false
+}
+
 // ErrorCodes are all codes that the documentation explains.
 func ErrorCodes() []ErrorCode {
 	var all []ErrorCode

@@ -113,7 +113,7 @@ var linkOf = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
 // excerpt is the text around the first of the words.
 func excerpt(text string, words []string) string {
-	text = strings.Join(strings.Fields(marksOf.Replace(linkOf.ReplaceAllString(text, "$1"))), " ")
+	text = plain(text)
 	at := max(strings.Index(strings.ToLower(text), words[0])-excerptLeadBytes, 0)
 	at = min(at, len(text))
 	for at > 0 && (at >= len(text) || !utf8.RuneStart(text[at]) || text[at-1] != ' ') {
@@ -131,4 +131,9 @@ func excerpt(text string, words []string) string {
 		end--
 	}
 	return lead + text[at:end] + " …"
+}
+
+// plain is Markdown without its marks, in one line.
+func plain(text string) string {
+	return strings.Join(strings.Fields(marksOf.Replace(linkOf.ReplaceAllString(text, "$1"))), " ")
 }

@@ -76,6 +76,8 @@ type AdmissionRequest struct {
 	Key         ratelimit.Key
 	LimitFactor int
 	BodyBytes   int64 // BodyBytes is the declared length; below zero when unknown.
+	// Space is memory for the admission, which is not in use; it may be nil.
+	Space *Admission
 }
 
 // Admission is a request that may send its body. It ends with Release.
@@ -85,7 +87,8 @@ type Admission struct {
 	limits  *ratelimit.Limiter
 	account string
 	class   ratelimit.Class
-	counted int64 // Counted is the number of bytes that the body was counted with.
+	counted int64          // Counted is the number of bytes that the body was counted with.
+	slot    ratelimit.Slot // This is the memory of Slot.
 }
 
 // Admit lets a request in before its body is read, if the account and the key are within their limits and, for a call, there is
@@ -99,7 +102,11 @@ func (g *Gateway) Admit(ctx context.Context, a AdmissionRequest) (*Admission, ra
 	case CheckWork:
 		return g.count(a, ratelimit.Checks, g.o.Rates.Checks, a.bytes())
 	}
-	slot, err := g.o.Limits.Admit(ratelimit.Request{
+	if a.Space == nil {
+		a.Space = &Admission{}
+	}
+	slot := &a.Space.slot
+	err := g.o.Limits.AdmitTo(slot, ratelimit.Request{
 		AccountID: a.Principal.AccountID, Concurrency: ratelimit.ConcurrencyStandard * max(a.LimitFactor, 1),
 		Account: g.o.Limits.Account(a.LimitFactor), Key: a.Key,
 	})
@@ -154,7 +161,12 @@ func (g *Gateway) count(a AdmissionRequest, c ratelimit.Class, r ratelimit.Rate,
 	if err != nil {
 		return nil, window, err
 	}
-	return &Admission{limits: g.o.Limits, account: a.Principal.AccountID, class: c, counted: min(bytes, r.Bytes)}, ratelimit.Window{}, nil
+	admitted := a.Space
+	if admitted == nil {
+		admitted = &Admission{}
+	}
+	admitted.limits, admitted.account, admitted.class, admitted.counted = g.o.Limits, a.Principal.AccountID, c, min(bytes, r.Bytes)
+	return admitted, ratelimit.Window{}, nil
 }
 
 // bytes is what the body is counted with before it has come.

@@ -47,6 +47,7 @@ type attempt struct {
 	answer     *provider.Answer
 	frames     *sse.Reader
 	stream     dialect.Stream
+	raw        *[]byte           // Raw is a whole answer. Its buffer is used again once that was sent; nil when there is none.
 	pending    *[]byte           // Pending holds bytes ready for the client; nil when there are none.
 	memory     memoryReservation // Memory is that of received bytes that were not delivered yet.
 	clientLeft bool              // The client has left while the provider had the request and had not refused it.
@@ -76,7 +77,12 @@ type lifetime struct {
 // newAttempt begins an attempt on a route, with the credential that health has chosen.
 func (l *routeLoop) newAttempt(c candidate, try health.Try) *attempt {
 	try.Whole = !l.head.Stream
-	a := &attempt{
+	a := &l.space.attempt
+	if l.space.attemptUsed {
+		a = new(attempt)
+	}
+	l.space.attemptUsed = true
+	*a = attempt{
 		call: &l.call, route: c.route, exchange: c.exchange, builder: l.builder, resume: l.resume, deadlines: &l.response.deadlines,
 		health: try, active: true, startedAt: l.gateway.o.Now(), memory: memoryReservation{budget: l.gateway.o.Memory},
 	}
@@ -242,16 +248,25 @@ func (a *attempt) readAll() ([]byte, *provider.Fault) {
 		reserved = read
 		return a.reserveMemory(more)
 	}
-	raw, fault := a.answer.ReadAll(nil, func(read int) *provider.Fault {
+	raw, fault := a.answer.ReadAll((*a.rawBuffer())[:0], func(read int) *provider.Fault {
 		a.deadlines.wait(a.call.gateway.o.Now(), a.route.Timeouts.Idle, provider.ErrIdle)
 		return reserve(read)
 	})
+	*a.raw = raw
 	a.deadlines.stopWaiting()
 	a.noteFirstByte()
 	if fault == nil {
 		fault = reserve(len(raw))
 	}
 	return raw, fault
+}
+
+// rawBuffer is the buffer of the attempt for a whole answer.
+func (a *attempt) rawBuffer() *[]byte {
+	if a.raw == nil {
+		a.raw = getBuffer()
+	}
+	return a.raw
 }
 
 // reserveMemory reserves the memory for n bytes of the answer until they are delivered.
@@ -391,7 +406,11 @@ func (a *attempt) end(fault *provider.Fault) bool {
 		return false
 	}
 	a.active = false
-	a.health.End(fault, a.firstByte)
+	counted := fault
+	if fault != nil && a.call.requestedFault(a.route) {
+		counted = abandonedFault()
+	}
+	a.health.End(counted, a.firstByte)
 	t := &a.trace
 	if fault != nil && fault.Class != provider.ClassEnded {
 		t.failure = fault

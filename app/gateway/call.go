@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"net/http"
 	"time"
@@ -33,6 +34,7 @@ type Call struct {
 	Strict      bool    // Strict means that hints which the model does not support are refused instead of removed.
 	LimitFactor int     // LimitFactor multiplies the usual limits of the account; zero is one.
 	Timing      *Timing // Timing is filled in while the call runs; it may be nil.
+	Report      *Report // Report is memory for the report that Generate returns; it may be nil.
 
 	AuthDuration   time.Duration // The time that the authentication took before the call, for the record.
 	UploadDuration time.Duration // The time in which the caller sent the body, for the record.
@@ -51,7 +53,18 @@ type call struct {
 	removed []string // Removed lists what the gateway took out of the request, for a header of the response.
 	// effortAdded means that the request has an effort that the client did not send.
 	effortAdded bool
-	timeout     time.Duration // Timeout is that of the requested model when a fallback model serves the call; else zero.
+	// asksForFault means that the request has the directive with which a simulator makes a fault on request.
+	asksForFault bool
+	timeout      time.Duration // Timeout is that of the requested model when a fallback model serves the call; else zero.
+}
+
+// faultDirective begins the text of a request that asks a simulator for a fault.
+var faultDirective = []byte(`"simulate:`)
+
+// requestedFault reports whether the provider of a route is a simulator that the request asks for a fault. The result of such an attempt
+// says nothing about the model or the provider.
+func (c *call) requestedFault(r *catalog.Route) bool {
+	return c.asksForFault && c.gateway.o.IsSimulated(r.Provider)
 }
 
 // admit reads the head of the call, finds its model, checks it against the contract, prices it and picks the first route.
@@ -65,6 +78,7 @@ func (p *pipeline) admit() error {
 	if p.head, err = style.Peek(p.request.Body); err != nil {
 		return err
 	}
+	p.asksForFault = p.gateway.o.IsSimulated != nil && bytes.Contains(p.request.Body, faultDirective)
 	var hints []catalog.Hint
 	if p.model, hints, err = p.gateway.selectModel(&p.request, &p.head, p.started); err != nil {
 		return err

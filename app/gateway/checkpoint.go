@@ -55,6 +55,9 @@ func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.Usag
 			u.UpstreamCost, u.CostCardID = upstreamCost(route, u.Usage, u.Terms)
 		}
 	}
+	if p.attempt != nil && p.requestedFault(p.attempt.route) {
+		u.AddFlag(billing.FlagRequestedFault)
+	}
 	if ended != nil {
 		u.ErrorCode = errorOf(ended).Code
 	}

@@ -46,6 +46,7 @@ func (w *watcher) Progress(h billing.Hold, s billing.Settlement) {
 	w.tooEarly = w.tooEarly || w.unmarked < 0
 }
 
+// TestMarksFollowWhatIsDeliveredClosely delivers frames that have all arrived already: those of one write have one mark.
 func TestMarksFollowWhatIsDeliveredClosely(t *testing.T) {
 	t.Parallel()
 	w := &watcher{}

@@ -108,6 +108,9 @@ func (g *Gateway) beginReadOn() bool {
 // canceler is the function with which the deadlines end the attempt.
 func (a *attempt) canceler() context.CancelCauseFunc {
 	watch, cancel := a.watch, a.cancel
+	if watch == nil {
+		return cancel
+	}
 	return func(cause error) {
 		if cause != errClientGone || !watch.clientLeft(cause) { //nolint:errorlint // It is set as it is.
 			cancel(cause)

@@ -50,7 +50,7 @@ func (p *pipeline) admittedAt(id string) (*catalog.Model, []catalog.Hint) {
 // moveTo moves the call to another model, with a slot and a hold for that model. When it cannot get them, the call ends with this
 // error, so that the client tries again.
 func (p *pipeline) moveTo(ctx context.Context, m *catalog.Model, hints []catalog.Hint) error {
-	p.response.removeHeaders(p.header()) // The header describes the other model.
+	p.response.removeHeaders(p.newHeader()) // The header describes the other model.
 	p.model, p.options.Model = m, m.ID
 	p.funding.pricing = pricing{card: &m.RateCard}
 	if err := p.builder.removeHints(hints); err != nil {
@@ -73,6 +73,6 @@ func (p *pipeline) moveTo(ctx context.Context, m *catalog.Model, hints []catalog
 	if err := p.funding.raise(ctx); err != nil {
 		return err
 	}
-	p.response.setHeaders(p.header())
+	p.response.setHeaders(p.newHeader())
 	return nil
 }

@@ -144,10 +144,10 @@ func (p *pipeline) fallBack(ctx context.Context, failed error) error {
 			return nil
 		}
 	}
-	p.response.removeHeaders(p.header())
+	p.response.removeHeaders(p.newHeader())
 	p.restore(&own)
 	err := p.moveSlot()
-	p.response.setHeaders(p.header())
+	p.response.setHeaders(p.newHeader())
 	switch {
 	case ctx.Err() != nil:
 		return provider.FaultOf(ctx, ctx.Err())

@@ -76,6 +76,8 @@ type Options struct {
 	EndUserKey []byte
 	// Log gets what an operator must act on; nothing is logged when it is nil.
 	Log *slog.Logger
+	// IsSimulated reports whether a provider is a simulator, which makes faults on request. Nil means that none is.
+	IsSimulated func(*catalog.Provider) bool
 	// Kept bounds the requests and answers that are kept so that another route can continue a cut stream; 64 MiB when nil.
 	Kept *sse.Budget
 }
@@ -122,7 +124,7 @@ func New(o Options) *Gateway {
 }
 
 // StreamWriter writes the response to the client. Begin is called once, before the first Write. A Write or Flush must return an error
-// when the client does not read in time; the caller of Generate sets that deadline.
+// when the client does not read in time; the caller of Generate sets that deadline. Begin keeps no reference to the header.
 type StreamWriter interface {
 	Begin(status int, contentType string, header http.Header) error
 	Write(p []byte) error

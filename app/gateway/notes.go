@@ -92,7 +92,7 @@ func isUnknownAfterCancel(p *catalog.Provider) bool {
 // alarm logs what an operator must act on: a cost that could not be held, and usage without a price. Of a route the latter is logged
 // once.
 func (p *pipeline) alarm() {
-	o := &p.outcome
+	o := p.end()
 	route := ""
 	if p.attempt != nil {
 		route = p.attempt.route.Provider.ID

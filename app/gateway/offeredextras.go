@@ -75,7 +75,8 @@ type routeRequest struct {
 func (b *requestBuilder) requestFor(served llm.ExtraSet) (*routeRequest, error) {
 	c := b.call
 	if !c.head.UsesExtras() || c.head.Allows(served) {
-		return &routeRequest{body: c.request.Body, head: &c.head}, nil
+		b.plain = routeRequest{body: c.request.Body, head: &c.head}
+		return &b.plain, nil
 	}
 	if b.bare != nil && b.bare.head.Allows(served) {
 		return b.bare, nil

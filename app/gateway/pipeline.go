@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"net/http"
+	"sync"
 
 	"umg/app/dialect"
 	"umg/app/provider"
@@ -21,16 +23,51 @@ type pipeline struct {
 	funding    funding
 	response   response
 	plan       routePlan
-	attempt    *attempt            // Attempt is the one that answers, or the last one that failed; nil before the first.
-	received   dialect.StreamStats // Received describes the part of the answer that ended attempts have received and that still counts.
-	attempts   int
-	hedgeUsed  bool // A hedge was started for this call.
+	attempt    *attempt // Attempt is the one that answers, or the last one that failed; nil before the first.
+	// Received describes the part of the answer that ended attempts have received and that still counts; nil when there is none.
+	received  *dialect.StreamStats
+	attempts  int
+	hedgeUsed bool // A hedge was started for this call.
 	// providerHadRequest means that the client has left while a provider had its request and had not refused it.
 	providerHadRequest bool
 	recovery           *recovery // Recovery is the state of a stream that another route may resume; nil when none may.
 	recovered          int       // Recovered counts the routes that resumed the answer.
-	outcome            outcome
+	outcome            *outcome  // Outcome is nil until the call ends.
 	trace              trace
+	space              space
+}
+
+// space is memory for the parts of a usual call, which would else be allocated one by one.
+type space struct {
+	attempt     attempt // Attempt is the first attempt.
+	attemptUsed bool
+	header      http.Header // Header is that of the response, with the values of its limits.
+	limits      limitValues
+	lasting     lastingContext
+	// shared means that something may still refer to the pipeline after the call, so that it is not used again.
+	shared bool
+}
+
+var pipelines = sync.Pool{New: func() any { return &pipeline{space: space{header: make(http.Header, 8)}} }}
+
+// takePipeline is newPipeline in memory that recycle returns.
+func takePipeline(g *Gateway, request *Call) *pipeline {
+	p, _ := pipelines.Get().(*pipeline)
+	p.begin(g, request)
+	p.space.shared = true // A call that panics is not recycled.
+	return p
+}
+
+// recycle ends the use of a pipeline. The report belongs to the caller, and has nothing of the pipeline.
+func (p *pipeline) recycle() {
+	if p.space.shared || p.hedgeUsed || p.recovered > 0 || p.fallbacks.used || p.space.lasting.isStarted() {
+		return
+	}
+	header, timer := p.space.header, p.response.deadlines.timer
+	clear(header)
+	*p = pipeline{}
+	p.space.header, p.response.deadlines.timer = header, timer
+	pipelines.Put(p)
 }
 
 // outcome is how a call has ended.
@@ -41,21 +78,44 @@ type outcome struct {
 	settled bool // The hold has ended.
 	// responseStored means that the whole answer is stored for repetitions of the call.
 	responseStored bool
-	report         Report
+	report         *Report
+}
+
+// end is the outcome, which exists only from here on, so that a stream that lasts does not hold its memory.
+func (p *pipeline) end() *outcome {
+	if p.outcome == nil {
+		p.outcome = &outcome{}
+	}
+	return p.outcome
 }
 
 func newPipeline(g *Gateway, request Call) *pipeline {
-	p := &pipeline{call: call{gateway: g, request: request, started: g.o.Now()}}
+	p := &pipeline{}
+	p.begin(g, &request)
+	return p
+}
+
+// begin sets what a call begins with.
+func (p *pipeline) begin(g *Gateway, request *Call) {
+	p.call = call{gateway: g, request: *request, started: g.o.Now()}
 	p.builder = requestBuilder{call: &p.call, memory: memoryReservation{budget: g.o.Memory}}
 	p.funding.credit, p.funding.startedAt = g.o.CreditManager, p.started
-	return p
 }
 
 // Generate answers one text call. It shows all steps of a call in their order. It returns an error only when nothing was sent; the
 // caller then writes the response for it. A later error is written into the stream, in the format of the call's style, and is part of
 // the report.
 func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*Report, error) {
-	p := newPipeline(g, call)
+	p := takePipeline(g, &call)
+	defer p.recycle()
+	report, err := p.generate(ctx, out)
+	p.space.shared = p.response.deadlines.out != nil && !p.response.deadlines.stopped
+	return report, err
+}
+
+// generate takes the steps of the call.
+func (p *pipeline) generate(ctx context.Context, out StreamWriter) (*Report, error) {
+	g := p.gateway
 	ctx = p.startSpan(ctx)
 	defer p.endSpan()
 	defer p.builder.memory.release()
@@ -76,7 +136,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*R
 		return p.refuse(err)
 	}
 	p.trace.funded = p.elapsed()
-	p.response.begin(&p.call, out, p.header())
+	p.response.begin(&p.call, out, p.header(p.space.header, &p.space.limits))
 	defer p.close()
 	err = p.open(ctx) // After this step an upstream has begun to answer, and nothing was sent yet.
 	failpoint.At(failpoint.C3)
@@ -96,7 +156,9 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*R
 func (p *pipeline) close() {
 	p.response.deadlines.close() // Nothing is written to the client afterwards.
 	if p.attempt != nil {
-		p.endAttempt(p.attempt, abandonedFault())
+		if p.attempt.active {
+			p.endAttempt(p.attempt, abandonedFault())
+		}
 		p.attempt.close()
 	}
 }
@@ -104,9 +166,9 @@ func (p *pipeline) close() {
 // limitedTokens is the number of tokens that an ended call counts against the limits: those that were charged. When the client has
 // left, it is at least the number with which the call was admitted, since a provider may still be working on it.
 func (p *pipeline) limitedTokens(ctx context.Context) int64 {
-	usage := &p.outcome.charge.usage
+	usage := &p.end().charge.usage
 	used := usage.InputTotal() + usage.Output
-	switch p.outcome.rule.Reason {
+	switch p.end().rule.Reason {
 	case billing.ReasonClientLeft, billing.ReasonClientLeftWaiting, billing.ReasonClientLeftUnanswered:
 		return max(used, p.slotTokens)
 	case billing.ReasonRefused: // Nothing was reserved.

@@ -5,12 +5,13 @@ import (
 	"net/http"
 	"time"
 
+	"umg/app/dialect"
 	"umg/app/provider"
 )
 
-// relay delivers the answer to the client while it arrives, except for its end. It delivers all frames of the buffer at once, but
-// no more than checkpointTokensMax tokens. An error of reading is a fault of the upstream, and an error of writing is a fault of the
-// client.
+// relay delivers the answer to the client while it arrives, except for its end. It delivers all frames of the buffer in one write, but
+// hardly more than checkpointTokensMax tokens or batchBytesMax bytes. An error of reading is a fault of the upstream, and an error of
+// writing is a fault of the client.
 func (p *pipeline) relay(ctx context.Context) error {
 	if p.attempt.body != nil {
 		return nil
@@ -34,12 +35,39 @@ func (p *pipeline) relay(ctx context.Context) error {
 		if over {
 			return nil
 		}
+		if p.run(a) {
+			continue
+		}
 		if err := a.step(); err != nil {
 			if err = p.recoverStream(ctx, a.faultOf(err)); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// run passes the received frames that need no reading of their own. It reports false when there are none, or when the hold pays for hardly
+// more than a run.
+func (p *pipeline) run(a *attempt) bool {
+	runner, ok := a.stream.(dialect.Runner)
+	if !ok || !a.frames.Buffered() {
+		return false
+	}
+	if f := &p.funding; f.sliceTokens > 0 && f.outputUsed(&a.stats)+checkpointTokensMax > f.fundedTokens {
+		return false
+	}
+	if a.pending == nil {
+		a.pending = getBuffer()
+	}
+	before := len(*a.pending)
+	*a.pending = runner.Run(*a.pending, a.frames, dialect.RunLimit{
+		Frames: checkpointTokensMax, ContentBytes: checkpointTokensMax * bytesPerToken, Bytes: batchBytesMax,
+	})
+	if len(*a.pending) == before {
+		return false
+	}
+	a.stats, a.wait.deliveredAt = a.stream.Stats(), time.Time{}
+	return true
 }
 
 // mayGoOn returns why the answer cannot go on: its client has left, or its credit could not be extended.

@@ -77,7 +77,7 @@ func TestFramesAtHandAreWrittenTogether(t *testing.T) {
 		t.Fatal(err, p.attempt.complete)
 	}
 	p.close()
-	if out.bytes < 200*len(frame) || out.flushes > 20 || p.attempt.stats.ContentFrames != 200 {
+	if out.bytes < 200*len(frame) || out.flushes > 8 || p.attempt.stats.ContentFrames != 200 {
 		t.Errorf("%d bytes in %d writes, %d frames", out.bytes, out.flushes, p.attempt.stats.ContentFrames)
 	}
 }

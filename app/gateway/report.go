@@ -11,6 +11,11 @@ import (
 	"umg/billing"
 )
 
+// Left is what is left of the limits of the model, or of the key.
+type Left struct {
+	Requests, Tokens ratelimit.Window
+}
+
 // Report tells how a call has ended, for the access log and for headers.
 type Report struct {
 	Model         string
@@ -32,34 +37,39 @@ type Report struct {
 	Cost            app.Amount
 	FirstByte       time.Duration
 	Duration        time.Duration
-	Requests        ratelimit.Window // Requests and Tokens are what is left of the model's limits, or of the key's.
-	Tokens          ratelimit.Window
+	Left            Left
 	Tries           []AttemptResult // Tries are the first attempts.
 	Fault           provider.Class  // Fault is the last failed attempt's, although another may have answered.
 	Upstream        time.Duration   // Upstream is the time spent on waiting for providers until the answer began.
 	GatewayDuration time.Duration   // GatewayDuration is the gateway's own time, until the answer began and at its end.
 	Err             *app.Error      // Err is also set when the client got the error in the stream.
+
+	tries [attemptsKept]AttemptResult // This is the memory of Tries.
 }
 
 // refuse reports a call that ended before a hold was taken.
 func (p *pipeline) refuse(err error) (*Report, error) {
 	e := app.AsError(err)
-	p.outcome.rule = billing.RuleOf(billing.ReasonRefused)
+	p.end().rule = billing.RuleOf(billing.ReasonRefused)
 	return p.report(e), e
 }
 
 // report fills in the report of a call that has ended, with the client's error or nil.
 func (p *pipeline) report(e *app.Error) *Report {
-	o, stats := &p.outcome, p.stats()
-	o.report = Report{
+	o, stats := p.end(), p.stats()
+	if o.report = p.request.Report; o.report == nil {
+		o.report = &Report{}
+	}
+	*o.report = Report{
 		Model: p.head.Model, Attempts: p.attempts, Hedged: p.hedgeUsed, Recovered: p.recovered, Streamed: p.head.Stream,
 		Estimated: o.rule.Estimated, Implausible: p.funding.hold.ID != "" && p.funding.implausible(stats),
 		Unpriced: o.notes.unpriced, Outcome: o.rule.Outcome, Reason: o.rule.Reason, FinishReason: stats.Finish, Usage: o.charge.meters(),
 		Cost:      p.funding.hold.Charge(o.charge.cost),
-		FirstByte: p.response.firstByte, Duration: p.elapsed(), Tries: p.trace.results[:p.trace.count], Err: e,
+		FirstByte: p.response.firstByte, Duration: p.elapsed(), Err: e, tries: p.trace.results,
 	}
+	o.report.Tries = o.report.tries[:p.trace.count]
 	if p.slot != nil {
-		o.report.Requests, o.report.Tokens = p.slot.Requests(), p.slot.Tokens()
+		o.report.Left = Left{p.slot.Requests(), p.slot.Tokens()}
 	}
 	if p.model != nil {
 		o.report.Model = p.model.ID // The record names the model that answered, which may be a fallback.
@@ -86,7 +96,7 @@ func (p *pipeline) report(e *app.Error) *Report {
 		o.report.Upstream = p.request.Timing.Upstream(p.started.Add(o.report.Duration))
 		o.report.GatewayDuration = max(0, own-o.report.Upstream)
 	}
-	return &o.report
+	return o.report
 }
 
 // errorOf is the client's error for an error of the gateway.

@@ -132,3 +132,15 @@ func TestAResponseEndsItsStream(t *testing.T) {
 		t.Errorf("a client that has left: %v", err)
 	}
 }
+
+// TestADurationIsWrittenAsTheLibraryWritesIt compares both for durations of all sizes.
+func TestADurationIsWrittenAsTheLibraryWritesIt(t *testing.T) {
+	t.Parallel()
+	for _, unit := range []time.Duration{1, time.Microsecond, time.Millisecond, 10 * time.Millisecond, time.Second, time.Minute} {
+		for n := range time.Duration(2500) {
+			if d := time.Duration(int(n)-5) * unit; string(appendDuration(nil, d)) != d.String() {
+				t.Fatalf("%s is written %s", d, appendDuration(nil, d))
+			}
+		}
+	}
+}

@@ -69,10 +69,11 @@ func (l *routeLoop) open(ctx context.Context) error {
 		}
 		soonest = minRetryAfter(soonest, last)
 		p.endAttempt(a, last)
-		p.received = a.base()
+		received := a.base()
 		if last.Class == provider.ClassClient { // The client's class decides who pays for the received part.
-			p.received = a.stats
+			received = a.stats
 		}
+		p.received = &received
 		a.close()
 		p.response.setHeader(droppedHeader, "")
 	}
@@ -246,7 +247,10 @@ func (p *pipeline) maxTokensFor(a *attempt) int64 {
 // stats describes the received part of the answer: that of the attempt in progress, or the part before it when that has failed.
 func (p *pipeline) stats() *dialect.StreamStats {
 	if p.attempt == nil || p.attempt.closed {
-		return &p.received
+		if p.received == nil {
+			return &dialect.StreamStats{}
+		}
+		return p.received
 	}
 	return &p.attempt.stats
 }

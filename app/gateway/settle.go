@@ -19,7 +19,7 @@ const settleMax = 5 * time.Second
 // settle chooses the row of the settlement table for the way in which the call has ended, and makes its charge durable. It
 // returns the error with which the call ends.
 func (p *pipeline) settle(ctx context.Context, ended error) error {
-	o, a, stats := &p.outcome, p.attempt, p.stats()
+	o, a, stats := p.end(), p.attempt, p.stats()
 	if a != nil && a.cancel != nil && (ended != nil || p.response.truncated || a.exchange.HasStopWatcher()) {
 		a.cancel(nil) // The upstream's answer is not needed any more.
 	}
@@ -27,8 +27,9 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 		stats.Finish = "length" // The client gets the same finish reason.
 	}
 	ended = p.clientGone(ctx, ended)
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
-	defer cancel()
+	lasting := &p.space.lasting
+	lasting.begin(ctx, settleMax)
+	defer lasting.end()
 	p.funding.stopExtension()
 	p.decideCharge(ctx, ended)
 	if o.charge.cost > p.funding.hold.Amount {
@@ -59,7 +60,7 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 
 // decideCharge chooses the row of the settlement table for the end of the call, and computes its charge.
 func (p *pipeline) decideCharge(ctx context.Context, ended error) {
-	o := &p.outcome
+	o := p.end()
 	o.rule = billing.RuleOf(p.reason(ctx, ended))
 	o.charge = p.charge(o.rule, p.stats())
 	o.notes = p.notesOf(o.rule, &o.charge)
@@ -88,7 +89,7 @@ const outcomeLeft = "client_left"
 // between the two leaves an answer that costs nothing, never a charge whose answer is lost. When the answer cannot be stored, the call
 // ends uncharged. A client that left before the whole answer was sent pays for it and gets it when it repeats the call.
 func (p *pipeline) storeResponse(ctx context.Context, ended error) error {
-	o := &p.outcome
+	o := p.end()
 	wholeForLeft := o.rule.Reason == billing.ReasonClientLeftAtEnd || o.rule.Reason == billing.ReasonClientLeftContinued
 	if p.request.Idempotent == nil || p.attempt == nil || p.attempt.body == nil || ended != nil && !wholeForLeft {
 		return ended
@@ -105,14 +106,14 @@ func (p *pipeline) storeResponse(ctx context.Context, ended error) error {
 
 // clientCharge is the charge as the client sees it.
 func (p *pipeline) clientCharge() llm.Charge {
-	c := &p.outcome.charge
+	c := &p.end().charge
 	return llm.Charge{Usage: c.usage, Estimated: c.counted, Cost: p.funding.hold.Charge(c.cost), Truncated: p.response.truncated}
 }
 
 // settleAfterPanic settles the hold of a call that panicked at what was delivered, as after a crash of the process. The panic
 // goes on, but neither the credit nor the space in the journal may stay reserved until the process ends.
 func (p *pipeline) settleAfterPanic(ctx context.Context) {
-	o := &p.outcome
+	o := p.end()
 	if o.settled || p.funding.hold.ID == "" {
 		return
 	}
@@ -130,7 +131,7 @@ func (p *pipeline) settleAfterPanic(ctx context.Context) {
 
 // finish sends the end of the answer or its error. It returns an error only when nothing was sent.
 func (p *pipeline) finish(ctx context.Context, ended error) (*Report, error) {
-	if ended == nil || p.outcome.responseStored {
+	if ended == nil || p.end().responseStored {
 		p.request.Idempotent.Finish(ctx)
 	}
 	if ended != nil {
@@ -145,6 +146,10 @@ func (p *pipeline) finish(ctx context.Context, ended error) (*Report, error) {
 	a := p.attempt
 	if a.body != nil {
 		err = p.response.finishBody(a.body, p.clientCharge())
+		if a.raw != nil { // The body is not read any more, and nothing else refers to the bytes of an answer without a fault.
+			putBuffer(a.raw)
+			a.raw = nil
+		}
 	} else {
 		var notice func([]byte) []byte
 		if p.funding.outOfCredit && p.dialect.AppendNotice != nil {
@@ -155,7 +160,7 @@ func (p *pipeline) finish(ctx context.Context, ended error) (*Report, error) {
 		}
 	}
 	if err != nil {
-		p.outcome.rule = billing.RuleOf(billing.ReasonClientLeftAtEnd) // The charge stands, because the answer was complete.
+		p.end().rule = billing.RuleOf(billing.ReasonClientLeftAtEnd) // The charge stands, because the answer was complete.
 		return p.report(errorOf(provider.NewFault(provider.ClassClient, err))), nil
 	}
 	return p.report(nil), nil
@@ -181,7 +186,7 @@ func (p *pipeline) fail(e *app.Error) {
 		defer stream.Close()
 	}
 	var charge *llm.Charge // Charge is what the account pays for the delivered part.
-	if c := &p.outcome.charge; c.charged {
+	if c := &p.end().charge; c.charged {
 		charge = &llm.Charge{Usage: c.usage, Cost: p.funding.hold.Charge(c.cost)}
 	}
 	p.response.fail(stream, e, p.request.ID, charge)
@@ -192,7 +197,8 @@ func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
 	b := getBuffer()
 	defer putBuffer(b)
 	*b = body.Append(*b, charge)
-	r.writer.header["Content-Length"] = []string{strconv.Itoa(len(*b))}
+	r.length[0] = strconv.Itoa(len(*b))
+	r.writer.header["Content-Length"] = r.length[:]
 	r.firstByte = r.now().Sub(r.started)
 	_, err := r.writer.send(http.StatusOK, jsonType, *b)
 	return err

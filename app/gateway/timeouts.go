@@ -20,6 +20,7 @@ type deadlines struct {
 
 	mu      sync.Mutex
 	closed  bool
+	stopped bool      // The timer was stopped before it has fired, so that no tick can come.
 	armed   time.Time // Armed is when the timer fires.
 	cancel  context.CancelCauseFunc
 	waiting time.Time // Waiting is when the wait for the upstream began; zero when the gateway does not wait.
@@ -42,6 +43,11 @@ func (d *deadlines) start(now app.Clock, out *clientWriter) {
 	at := now()
 	next := d.due(at)
 	d.armed = next
+	if d.timer != nil { // It is that of an earlier call.
+		d.timer.Reset(next.Sub(at))
+		return
+	}
+	// goroutine: the timer owns it; it ends at once, and close stops the timer.
 	d.timer = time.AfterFunc(next.Sub(at), d.tick)
 }
 
@@ -139,7 +145,7 @@ func (d *deadlines) stop(cause error) {
 func (d *deadlines) close() {
 	d.mu.Lock()
 	d.closed = true
-	d.timer.Stop()
+	d.stopped = d.timer.Stop()
 	d.mu.Unlock()
 	d.out.close()
 }

@@ -181,7 +181,10 @@ func (p *pipeline) endSpan() {
 	if p.trace.span == nil {
 		return
 	}
-	report := &p.outcome.report
+	report := p.end().report
+	if report == nil { // The call panics.
+		report = &Report{}
+	}
 	e := telemetry.Ending{
 		RequestID: p.request.ID, Style: string(p.request.Style), Provider: report.Provider, Upstream: report.UpstreamModel,
 		Outcome: report.Outcome, Finish: report.FinishReason, Stream: report.Streamed, Attempts: report.Attempts, FirstByte: report.FirstByte,

@@ -34,6 +34,9 @@ type requestBuilder struct {
 	memory  memoryReservation // Memory is what a large request needs in its further forms, until its answer has begun.
 	// rewritten means that the memory of a request that is rewritten for its provider is reserved.
 	rewritten bool
+	plain     routeRequest       // Plain is the request as the client has sent it.
+	first     translate.Exchange // First is memory for the first exchange that passes the request through.
+	firstUsed bool
 	bare      *routeRequest // Bare is the request as a route gets it that serves fewer extras than the model offers; nil when none has.
 }
 
@@ -85,7 +88,13 @@ func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*trans
 			return nil, nil, err
 		}
 		if !translate.HasMarkedSignature(client.body) {
-			return translate.Passthrough(c.dialect, client.body, client.head), client.dropped, nil
+			x := &b.first
+			if b.firstUsed {
+				x = new(translate.Exchange)
+			}
+			b.firstUsed = true
+			x.PassThrough(c.dialect, client.body, client.head)
+			return x, client.dropped, nil
 		}
 		if x, ok := translate.PassthroughWithoutSignatures(c.dialect, client.body); ok {
 			return x, client.dropped, nil

@@ -102,7 +102,7 @@ func (s *PriceChanges) send(ctx context.Context, q postgres.Queryer, accountID s
 		Paragraphs: []string{
 			"You called " + m.ID + " in the last 30 days. Calls that begin on " + day + " (UTC) or later are charged at the new price.",
 		},
-		Action: mail.Action{Label: "See all its prices", URL: s.o.BaseURL + pathOfModel + m.ID + "#price-history"},
+		Action: mail.Action{Label: "See all its prices", URL: s.o.BaseURL + pathOfModel + m.ID + "?tab=history#price-history"},
 		Footer: "You get this mail as an owner, admin or billing person of the account. Settings, Notifications says which mails you get.",
 	}
 	for _, d := range m.Differences() {

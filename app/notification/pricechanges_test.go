@@ -73,7 +73,7 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 	if len(to) != 2 || !strings.Contains(strings.Join(to, " "), "owner@used.example") || !strings.Contains(strings.Join(to, " "), "owner@lately.example") {
 		t.Errorf("%v are notified", to)
 	}
-	if !strings.Contains(text, m.ID) || !strings.Contains(text, " → $") || !strings.Contains(text, "/console/models/"+m.ID+"#price-history") {
+	if !strings.Contains(text, m.ID) || !strings.Contains(text, " → $") || !strings.Contains(text, "/console/models/"+m.ID+"?tab=history#price-history") {
 		t.Errorf("the mail says %s", text)
 	}
 	if err := notification.New(db, time.Now).SetPreferences(t.Context(), notification.Reader{UserID: "owner@used.example", AccountID: "used"}, quiet); err != nil {

@@ -33,6 +33,7 @@ type Options struct {
 	Name         string        // Name is the application_name that pg_stat_activity shows.
 	Connections  int           // At most this many connections are open.
 	StatementMax time.Duration // StatementMax is the statement_timeout. A negative one means none, for migrations.
+	OneCore      bool          // OneCore keeps each statement from using more than one core of the database.
 }
 
 // Queryer is what a store function needs: a pool, a connection or a transaction, so that the caller decides what is
@@ -60,11 +61,14 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = poolConnectMax
 	}
+	if cfg.Runtime == nil {
+		cfg.Runtime = map[string]string{}
+	}
+	if o.OneCore {
+		cfg.Runtime["max_parallel_workers_per_gather"] = "0"
+	}
 	limit := cmp.Or(o.StatementMax, statementMax)
 	if limit > 0 {
-		if cfg.Runtime == nil {
-			cfg.Runtime = map[string]string{}
-		}
 		cfg.Runtime["statement_timeout"] = strconv.FormatInt(limit.Milliseconds(), 10)
 	}
 	connector, err := pq.NewConnectorConfig(cfg)

@@ -228,6 +228,7 @@ func (c *Client) send(ctx context.Context, t *target, attempt *Attempt) (*Answer
 	if attempt.Observe != nil {
 		attempt.Observe(resp.Header)
 	}
+	s.forget()
 	a := &s.answer
 	*a = Answer{ctx: ctx, target: t, body: resp.Body, length: resp.ContentLength}
 	if resp.StatusCode != http.StatusOK {

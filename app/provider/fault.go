@@ -141,6 +141,16 @@ func NewFault(c Class, cause error) *Fault {
 	return &Fault{Class: c, Retry: info.retry, Err: app.Errorf(info.kind, info.code, "%s", info.message).Because(cause)}
 }
 
+// ClientError returns the error code and the message of a client whose call failed with a fault of the class. The message is empty for a
+// class whose message has the provider's own words, and both are empty for an unknown class.
+func ClientError(c Class) (code, message string) {
+	info := classTable[c]
+	if c == ClassRefused {
+		return info.code, ""
+	}
+	return info.code, info.message
+}
+
 // FaultOf classifies an error of an attempt. The context is the attempt's: its cause tells the gateway's own time-out
 // from a client that left, and from an end with its own error for the client, such as a shutdown.
 func FaultOf(ctx context.Context, err error) *Fault {

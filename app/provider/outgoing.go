@@ -22,6 +22,15 @@ func (s *outgoing) open() (io.ReadCloser, error) {
 	return io.NopCloser(&s.reader), nil
 }
 
+// forget drops the request when all of it was sent, so that it does not stay in memory as long as the answer. Until then the transport
+// may still read it.
+func (s *outgoing) forget() {
+	if s.connection.written.Load() {
+		s.reader.Reset(nil)
+		s.payload = nil
+	}
+}
+
 // reopen is open for a second connection, after the first one was closed.
 func (s *outgoing) reopen() (io.ReadCloser, error) {
 	s.connection.written.Store(false)

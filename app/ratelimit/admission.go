@@ -31,6 +31,12 @@ type Rate struct {
 // replica; Join counts the rest once the model is known. The slot ends with exactly one Release, also when Join is never called.
 // It says what is left when the call is refused as well; the slot of a refused call need not be released.
 func (l *Limiter) Admit(a Request) (*Slot, error) {
+	s := &Slot{}
+	return s, l.AdmitTo(s, a)
+}
+
+// AdmitTo is Admit in the memory of a slot that is not in use.
+func (l *Limiter) AdmitTo(s *Slot, a Request) error {
 	b := a.bounds()
 	b[modelGate] = bounds{}
 	now := l.now()
@@ -48,19 +54,19 @@ func (l *Limiter) Admit(a Request) (*Slot, error) {
 		}
 	}
 	if met := refusalOf(&gates, &b, 0, false); met.what != nothing {
-		s := &Slot{limiter: l, account: acc, released: true}
+		*s = Slot{limiter: l, account: acc, released: true}
 		s.look(&gates)
 		l.refused[met.what].Add(1)
-		return s, met.explain(&a, &b)
+		return met.explain(&a, &b)
 	}
-	s := &Slot{limiter: l, account: acc, key: gates[keyGate]}
+	*s = Slot{limiter: l, account: acc, key: gates[keyGate]}
 	for _, g := range gates {
 		if g != nil {
 			g.enter(acc, 0, now)
 		}
 	}
 	s.look(&gates)
-	return s, nil
+	return nil
 }
 
 // Join counts an admitted call against the limits of its model and against all limits of tokens. The ask names the account and

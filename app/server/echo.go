@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +70,7 @@ func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 		l := &api.RequestLog{RequestID: s.o.IDs.New("req"), Started: s.o.Now()}
 		api.WithRequestLog(c, l)
 		s.limitTime(c.Response().Writer, c.Request(), l.Started)
-		s.setCommonHeaders(c.Response().Header(), l)
+		s.setCommonHeaders(c.Response().Header(), []string{l.RequestID})
 		s.metrics.inFlight.Add(1)
 		defer s.metrics.inFlight.Add(-1)
 		broken := s.serve(c, l, next)
@@ -93,19 +94,29 @@ func (s *Server) serve(c echo.Context, l *api.RequestLog, next echo.HandlerFunc)
 			return
 		}
 		broken = c.Response().Committed
-		err, isError := p.(error)
-		if isError && errors.Is(err, http.ErrAbortHandler) {
+		if isAbort(p) {
 			broken = true
 			return
 		}
-		s.o.Log.LogAttrs(c.Request().Context(), slog.LevelError, "panic", slog.String("request_id", l.RequestID),
-			slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
-		s.writeError(app.AsError(fmt.Errorf("panic: %v", p)), c)
+		s.writeError(s.logPanic(c.Request().Context(), l, p), c)
 	}()
 	if err := next(c); err != nil {
 		s.writeError(err, c)
 	}
 	return false
+}
+
+// isAbort reports whether a panic asks for the connection to be dropped.
+func isAbort(p any) bool {
+	err, isError := p.(error)
+	return isError && errors.Is(err, http.ErrAbortHandler)
+}
+
+// logPanic logs a panic, and returns the error that the client gets.
+func (s *Server) logPanic(ctx context.Context, l *api.RequestLog, p any) error {
+	s.o.Log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("request_id", l.RequestID),
+		slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+	return app.AsError(fmt.Errorf("panic: %v", p))
 }
 
 // sameOrigin protects pages: forms are taken from our own pages only, and pages run our own code only.

@@ -34,6 +34,8 @@ type metrics struct {
 	implausible   *prometheus.CounterVec
 	unpriced      *prometheus.CounterVec
 	replays       *prometheus.CounterVec
+	routes        seriesCache[routeLabels, *routeSeries]
+	texts         seriesCache[textLabels, *textSeries]
 	requestsGauge prometheus.GaugeFunc
 	apiCallsGauge prometheus.GaugeFunc
 }
@@ -75,6 +77,13 @@ func newMetrics(o Options) *metrics {
 			"Responses whose provider reported something that no usage reader or no price knows. It was not charged.", "provider", "model"),
 		replays: counter("umg_idempotent_replays_total", "Requests that reused their Idempotency-Key, by what they got.", "result"),
 	}
+	m.routes.resolve = func(l routeLabels) *routeSeries {
+		status := strconv.Itoa(l.class) + "xx"
+		return &routeSeries{requests: m.requests.WithLabelValues(l.method, l.route, status), duration: m.duration.WithLabelValues(l.route)}
+	}
+	m.texts.resolve = func(l textLabels) *textSeries {
+		return &textSeries{text: m.text.WithLabelValues(l.model, l.provider, l.style, l.outcome)}
+	}
 	m.requestsGauge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_http_requests_in_flight", Help: "Requests that are running."},
 		func() float64 { return float64(m.inFlight.Load()) })
 	m.apiCallsGauge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_api_requests_in_flight", Help: "API requests that are running."},
@@ -93,14 +102,14 @@ func (s *Server) Collectors() []prometheus.Collector {
 }
 
 // tokenMeters are the meters that count tokens.
-var tokenMeters = []meter.Meter{
+var tokenMeters = [...]meter.Meter{
 	meter.InputTokens, meter.CacheReadTokens, meter.CacheWriteTokens, meter.OutputTokens, meter.ReasoningTokens,
 }
 
 func (m *metrics) observe(x *endedRequest) {
-	status := strconv.Itoa(x.status/100) + "xx"
-	m.requests.WithLabelValues(method(x.request.Method), x.route, status).Inc()
-	m.duration.WithLabelValues(x.route).Observe(x.took.Seconds())
+	route := m.routes.get(routeLabels{method(x.request.Method), x.route, x.status / 100})
+	route.requests.Inc()
+	route.duration.Observe(x.took.Seconds())
 	if x.Err != nil {
 		m.errors.WithLabelValues(api.KindWord(x.Err.Kind)).Inc()
 	}
@@ -113,20 +122,23 @@ func (m *metrics) observe(x *endedRequest) {
 }
 
 func (m *metrics) observeText(x *api.RequestLog) {
-	m.text.WithLabelValues(x.Model, cmp.Or(x.Result.Provider, "none"), x.Style, x.Result.Outcome).Inc()
+	s := m.texts.get(textLabels{x.Model, cmp.Or(x.Result.Provider, "none"), x.Style, x.Result.Outcome})
+	s.text.Inc()
 	if x.FirstByte > 0 {
-		m.firstToken.WithLabelValues(x.Model).Observe(x.FirstByte.Seconds())
+		s.firstToken.of(func() prometheus.Observer { return m.firstToken.WithLabelValues(x.Model) }).Observe(x.FirstByte.Seconds())
 	}
 	if x.Overhead > 0 {
-		m.overhead.WithLabelValues(x.Style).Observe(x.Overhead.Seconds())
+		s.overhead.of(func() prometheus.Observer { return m.overhead.WithLabelValues(x.Style) }).Observe(x.Overhead.Seconds())
 	}
-	for _, counted := range tokenMeters {
+	for i, counted := range tokenMeters {
 		if n := x.Result.Usage[counted]; n > 0 {
-			m.tokens.WithLabelValues(x.Model, counted.String()).Add(float64(n))
+			tokens := func() prometheus.Counter { return m.tokens.WithLabelValues(x.Model, counted.String()) }
+			s.tokens[i].of(tokens).Add(float64(n))
 		}
 	}
 	if x.Result.Cost > 0 {
-		m.cost.WithLabelValues(x.Model).Add(float64(x.Result.Cost) / float64(app.Dollar))
+		cost := func() prometheus.Counter { return m.cost.WithLabelValues(x.Model) }
+		s.cost.of(cost).Add(float64(x.Result.Cost) / float64(app.Dollar))
 	}
 	if x.Result.Hedged {
 		m.hedges.WithLabelValues(x.Model).Inc()
@@ -148,6 +160,13 @@ func (m *metrics) observeText(x *api.RequestLog) {
 	}
 	for i := range x.Result.Tries {
 		try := &x.Result.Tries[i]
+		if try.Fault == "" && try.Provider == x.Result.Provider { // This is the usual attempt: the one that answered.
+			answered := func() prometheus.Counter { return m.attempts.WithLabelValues(x.Model, try.Provider, "none") }
+			s.answered.of(answered).Inc()
+			first := func() prometheus.Observer { return m.upstreamFirst.WithLabelValues(try.Provider) }
+			s.upstreamFirst.of(first).Observe(try.Waited.Seconds())
+			continue
+		}
 		m.attempts.WithLabelValues(x.Model, try.Provider, cmp.Or(string(try.Fault), "none")).Inc()
 		if try.Fault == "" {
 			m.upstreamFirst.WithLabelValues(try.Provider).Observe(try.Waited.Seconds())

@@ -2,14 +2,12 @@ package server
 
 import (
 	"cmp"
-	"log/slog"
 	"net/http"
 	"strings"
 	"time"
 
 	"umg/api"
 	"umg/app"
-	"umg/app/meter"
 )
 
 const (
@@ -44,13 +42,19 @@ func (s *Server) end(x *endedRequest) {
 }
 
 // setCommonHeaders sets what every response carries.
-func (s *Server) setCommonHeaders(h http.Header, l *api.RequestLog) {
-	h["X-Content-Type-Options"] = []string{"nosniff"}
-	if strings.HasPrefix(s.o.BaseURL, "https://") {
-		h["Strict-Transport-Security"] = []string{"max-age=31536000"}
+func (s *Server) setCommonHeaders(h http.Header, requestID []string) {
+	h["X-Content-Type-Options"] = noSniff
+	if s.isSecure {
+		h["Strict-Transport-Security"] = strictTransport
 	}
-	h["X-Request-Id"] = []string{l.RequestID}
+	h["X-Request-Id"] = requestID
 }
+
+// Values of headers that all responses share. They have no room for a second value, so that to add one makes a copy.
+var (
+	noSniff         = []string{"nosniff"}
+	strictTransport = []string{"max-age=31536000"}
+)
 
 // limitTime bounds how long a request whose body is not read or whose page is not received may hold a connection. The
 // API sets the times of its own answers, which may be streams.
@@ -87,61 +91,8 @@ func setPageHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// log writes the one line of a request. It never holds a path or query as the caller wrote it, a body or a key.
-func (s *Server) log(x *endedRequest) {
-	r := x.request
-	attrs := make([]slog.Attr, 0, 28)
-	text := func(name, value string) {
-		if value != "" {
-			attrs = append(attrs, slog.String(name, value))
-		}
-	}
-	text("request_id", x.RequestID)
-	text("client_request_id", clientRequestID(r.Header))
-	text("method", method(r.Method))
-	text("route", x.route)
-	text("account_id", x.AccountID)
-	text("key_id", x.KeyID)
-	text("style", x.Style)
-	text("model", x.Model)
-	text("fallback_of", x.Result.FallbackOf)
-	text("provider", x.Result.Provider)
-	attrs = append(attrs, slog.Int("status", x.status))
-	level := slog.LevelInfo
-	if x.Err != nil {
-		text("error_kind", api.KindWord(x.Err.Kind))
-		text("error_code", x.Err.Code)
-		if x.Cause != nil && isServerFault(x.Err.Kind) {
-			level = slog.LevelError
-			text("cause", shorten(x.Cause.Error()))
-		}
-	}
-	text("outcome", x.Result.Outcome)
-	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(x.took)))
-	text("fault", string(x.Result.Fault))
-	if x.Result.Attempts > 0 {
-		attrs = append(attrs, slog.Int("attempts", x.Result.Attempts), slog.Float64("upstream_ms", milliseconds(x.Result.Upstream)))
-	}
-	if x.Overhead > 0 {
-		attrs = append(attrs, slog.Float64("gateway_ms", milliseconds(x.Overhead)))
-	}
-	if x.FirstByte > 0 {
-		attrs = append(attrs, slog.Float64("first_byte_ms", milliseconds(x.FirstByte)))
-	}
-	if x.Model != "" && x.Style != "" {
-		u := x.Result.Usage
-		attrs = append(attrs,
-			slog.Int64("input_tokens", u[meter.InputTokens]+u[meter.CacheReadTokens]+u[meter.CacheWriteTokens]),
-			slog.Int64("output_tokens", u[meter.OutputTokens]+u[meter.ReasoningTokens]),
-			slog.Int64("cost_nanos", int64(x.Result.Cost)))
-	}
-	s.o.Log.LogAttrs(r.Context(), level, "request", attrs...)
-}
-
 // isServerFault holds for failures whose cause an operator has to see.
 func isServerFault(k app.Kind) bool { return k == app.Internal || k == app.Unavailable }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func shorten(s string) string { return strings.ToValidUTF8(s[:min(len(s), loggedCauseMax)], "") }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"umg/api"
 	"umg/app"
+	"umg/app/logwriter"
 	"umg/app/ratelimit"
 	"umg/app/traffic"
 )
@@ -43,7 +45,7 @@ type Options struct {
 	Manual  func() map[string]string // what the documentation says of this server; nil: /llms.txt is unknown
 	IDs     app.IDs
 	Now     app.Clock
-	Log     *slog.Logger
+	Log     *slog.Logger // With a handler of logwriter, the lines of requests are encoded by hand and written together.
 
 	BaseURL        string         // the address people use; https turns on HSTS
 	TrustedProxies []netip.Prefix // TrustedProxies are the proxies whose X-Forwarded-For is believed; empty means none.
@@ -68,12 +70,15 @@ type Options struct {
 
 // Server serves the API, the console and the listener for operators.
 type Server struct {
-	o        Options
-	handler  http.Handler
-	routes   []Route
-	clientIP func(*http.Request) string
-	metrics  *metrics
-	draining atomic.Bool
+	o         Options
+	handler   http.Handler
+	framework http.Handler // Framework serves all requests but text calls.
+	routes    []Route
+	clientIP  func(*http.Request) string
+	metrics   *metrics
+	lines     *logwriter.Writer // Lines gets the lines of requests; nil when they go to the logger.
+	isSecure  bool              // The server is reached by https.
+	draining  atomic.Bool
 }
 
 // New assembles the server. It panics when a required option is missing.
@@ -82,13 +87,17 @@ func New(o Options) *Server {
 		"Options.API": o.API != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
 		"Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
 	})
-	s := &Server{o: o, clientIP: ClientIP(o.TrustedProxies), metrics: newMetrics(o)}
+	s := &Server{o: o, clientIP: ClientIP(o.TrustedProxies), metrics: newMetrics(o), isSecure: strings.HasPrefix(o.BaseURL, "https://")}
+	if h, ok := o.Log.Handler().(*logwriter.Handler); ok {
+		s.lines = h.Lines()
+	}
 	if o.Metrics == nil {
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(s.Collectors()...)
 		s.o.Metrics = registry
 	}
-	s.handler, s.routes = s.router()
+	s.framework, s.routes = s.router()
+	s.handler = http.HandlerFunc(s.serveHTTP)
 	return s
 }
 

@@ -12,7 +12,8 @@ const (
 	FrameBytesMax = 16 << 20
 
 	bufferBytes   = 2 << 10  // The buffer of every stream. A larger one takes memory from the budget.
-	burstBytes    = 32 << 10 // The buffer while the source has more at once than bufferBytes.
+	fullBytes     = 8 << 10  // The buffer after a read that has filled the small one.
+	burstBytes    = 32 << 10 // The buffer after more of them in a row.
 	emptyReadsMax = 100
 	byteOrderMark = "\xef\xbb\xbf"
 )
@@ -42,7 +43,7 @@ type Reader struct {
 	scan   int    // first byte not looked at yet
 	end    int    // end of what was read
 	err    error  // the error with which the source ended
-	burst  bool   // the last read filled a small buffer, so the source probably has more
+	full   int    // Full counts the reads in a row that filled the buffer, so that the source probably has more.
 
 	data   span // the last data line, relative to start
 	event  span
@@ -52,6 +53,7 @@ type Reader struct {
 	skipLF bool
 	begun  bool // the byte order mark was looked for
 	ready  bool // next holds a frame that was split but not handed out
+	lent   bool // Lent means that buf belongs to the caller of ResetBytes.
 	next   Frame
 }
 
@@ -61,6 +63,7 @@ var dataName = []byte("data")
 
 var (
 	buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
+	fulls   = sync.Pool{New: func() any { return new([fullBytes]byte) }}
 	bursts  = sync.Pool{New: func() any { return new([burstBytes]byte) }}
 )
 
@@ -74,7 +77,11 @@ func (r *Reader) newBuffer(size int) []byte {
 	if !r.budget.Take(int64(size)) {
 		return nil
 	}
-	if size == burstBytes {
+	switch size {
+	case fullBytes:
+		b, _ := fulls.Get().(*[fullBytes]byte)
+		return b[:]
+	case burstBytes:
 		b, _ := bursts.Get().(*[burstBytes]byte)
 		return b[:]
 	}
@@ -93,6 +100,12 @@ func (r *Reader) Reset(src io.Reader, budget *Budget) {
 	*r = Reader{src: src, budget: budget, buf: newBuffer(), joined: r.joined[:0]}
 }
 
+// ResetBytes makes r, which must be new or closed, read the frames of a text without copying it. The text must not change until Close,
+// and has no byte order mark.
+func (r *Reader) ResetBytes(text []byte) {
+	*r = Reader{buf: text, end: len(text), lent: true, begun: true, err: io.EOF, joined: r.joined[:0]}
+}
+
 // Close returns the buffers. It does not close the source.
 func (r *Reader) Close() {
 	r.dropBuffer()
@@ -103,10 +116,16 @@ func (r *Reader) Close() {
 }
 
 func (r *Reader) dropBuffer() {
+	if r.lent {
+		r.buf = nil
+		return
+	}
 	size := len(r.buf)
 	switch size {
 	case bufferBytes:
 		buffers.Put((*[bufferBytes]byte)(r.buf))
+	case fullBytes:
+		fulls.Put((*[fullBytes]byte)(r.buf))
 	case burstBytes:
 		bursts.Put((*[burstBytes]byte)(r.buf))
 	}
@@ -140,6 +159,26 @@ func (r *Reader) Buffered() bool {
 		r.next, r.ready = r.split()
 	}
 	return r.ready
+}
+
+// Ahead returns the received bytes from the beginning of the next frame on, for callers that know how that frame looks. It is empty in
+// the middle of a frame, and where the source may use other ends of lines than LF. The bytes stay valid until the next call of a method.
+func (r *Reader) Ahead() []byte {
+	if r.ready && !r.skipLF {
+		r.ready = false
+		r.start = r.scan - len(r.next.Raw)
+		r.scan, r.line = r.start, r.start
+	}
+	if r.ready || r.skipLF || !r.begun || r.fields > 0 || r.scan != r.start {
+		return nil
+	}
+	return r.buf[r.start:r.end]
+}
+
+// Skip passes over the first n bytes of Ahead, which must be whole frames.
+func (r *Reader) Skip(n int) {
+	r.start += n
+	r.scan, r.line = r.start, r.start
 }
 
 // split looks for the end of the frame in the bytes read so far. It scans each byte only once.
@@ -282,7 +321,9 @@ func (r *Reader) fill() {
 		r.end += n
 		r.err = err
 		if n > 0 || err != nil {
-			r.burst = n >= min(room, bufferBytes)
+			if r.full++; n < room {
+				r.full = 0
+			}
 			return
 		}
 	}
@@ -290,10 +331,13 @@ func (r *Reader) fill() {
 }
 
 // compact moves the unread bytes to the front of a buffer of the right size. The buffer is large during a burst, so that it takes few
-// reads, and small while the reader waits for the source.
+// reads, and small while the reader waits for the source. It grows in two steps, since a stream that was late once waits again at once.
 func (r *Reader) compact() {
 	rest, size := r.buf[r.start:r.end], bufferBytes
-	if r.burst {
+	switch {
+	case r.full == 1:
+		size = fullBytes
+	case r.full > 1:
 		size = burstBytes
 	}
 	if to := r.sized(size, len(rest)); to != nil {
@@ -319,7 +363,7 @@ func (r *Reader) sized(size, rest int) []byte {
 }
 
 func (r *Reader) grow() bool {
-	size := max(2*len(r.buf), burstBytes)
+	size := max(2*len(r.buf), fullBytes)
 	if len(r.buf) >= FrameBytesMax {
 		r.err = ErrTooLarge
 		return false

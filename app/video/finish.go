@@ -3,6 +3,7 @@ package video
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"github.com/jmoiron/sqlx"
 
@@ -35,6 +36,9 @@ func success(r *jobRow) jobResult {
 	return jobResult{to: Completed, reason: billing.ReasonVideoCompleted, cost: r.Hold, seconds: r.Seconds}
 }
 
+// faultDirective begins a prompt that asks a simulator for a fault.
+const faultDirective = "simulate:"
+
 // finish ends a job: its state, its charge and its event are one transaction. When another worker has ended the job
 // first, finish does nothing.
 func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
@@ -64,6 +68,9 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
 		record := row.record(now, rule)
 		if p, isKnown := s.o.Snapshot().Provider(row.Provider); isKnown {
 			record.Credential = p.CredentialID(0) // Calls about videos use the first credential alone.
+			if s.o.IsSimulated != nil && s.o.IsSimulated(p) && strings.HasPrefix(row.Prompt, faultDirective) {
+				record.AddFlag(billing.FlagRequestedFault)
+			}
 		}
 		record.Usage[meter.Seconds] = int64(e.seconds) * millisecondsPerSecond
 		if err := s.o.Ledger.SettleIn(ctx, tx, row.hold(), billing.Settlement{Cost: e.cost, Record: record}); err != nil {

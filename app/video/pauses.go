@@ -14,6 +14,7 @@ func (s *Service) waits() Waits {
 	w.PollMax = max(cmp.Or(w.PollMax, pollMaxStandard), w.PollMin)
 	w.RetryMin = cmp.Or(w.RetryMin, retryMinStandard)
 	w.CopyMax = cmp.Or(w.CopyMax, copyMaxStandard)
+	w.PicturesMax = cmp.Or(w.PicturesMax, picturesMaxStandard)
 	w.StopMax = cmp.Or(w.StopMax, stopMaxStandard)
 	return w
 }

@@ -27,6 +27,7 @@ type upstreamState struct {
 
 	Denials     int        `json:"denials,omitempty"` // in a row
 	DeniedSince *time.Time `json:"denied_since,omitempty"`
+	PicturesDue bool       `json:"pictures_due,omitempty"` // The job was completed before all its pictures were made.
 }
 
 func (r *jobRow) heard() upstreamState {

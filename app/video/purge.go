@@ -16,6 +16,8 @@ func (s *Service) afterEnd(ctx context.Context, r *jobRow) (*postponed, error) {
 		return nil, setPurged(ctx, s.db, r.ID, *r.PurgedAt)
 	case r.DeletedAt != nil, r.ExpiresAt != nil && !r.ExpiresAt.After(now), r.ErrorCode == codeContent:
 		return s.purge(ctx, r)
+	case r.State == Completed && r.heard().PicturesDue:
+		return s.makePictures(ctx, r)
 	case r.UpstreamID != nil && slices.Contains(lateCodes, r.ErrorCode):
 		s.checkLateResult(ctx, r)
 	}
@@ -24,15 +26,23 @@ func (s *Service) afterEnd(ctx context.Context, r *jobRow) (*postponed, error) {
 
 // purge deletes the content of a job, and then notes that it is gone, so that an interrupted purge is repeated.
 func (s *Service) purge(ctx context.Context, r *jobRow) (*postponed, error) {
+	if !s.deleteFiles(ctx, r) {
+		return &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil
+	}
+	return nil, setPurged(ctx, s.db, r.ID, s.now())
+}
+
+// deleteFiles deletes the film and the pictures of a job, those too that its row does not name, and reports whether none is left.
+func (s *Service) deleteFiles(ctx context.Context, r *jobRow) bool {
 	for _, v := range Variants() {
 		if err := s.o.Store.Delete(ctx, key(r.AccountID, r.ID, v)); err != nil {
 			if ctx.Err() == nil {
 				s.o.Log.Warn("removing video content failed", "video_id", r.ID, "variant", v, "error", err)
 			}
-			return &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil
+			return false
 		}
 	}
-	return nil, setPurged(ctx, s.db, r.ID, s.now())
+	return true
 }
 
 // checkLateResult asks once for the result of a job that has failed without one. A success changes nothing and is never charged, but
@@ -54,7 +64,8 @@ func (s *Service) checkLateResult(ctx context.Context, r *jobRow) {
 }
 
 // Delete hides a job at once and for good. The worker cancels a job that still runs, and the provider's result decides what is
-// charged. The content of an ended job is deleted now, or by the worker if that fails.
+// charged. The content of an ended job is deleted now, or by the worker if that fails. When a worker makes pictures of it at this
+// moment, a worker deletes the content once more after that, because the pictures may have been stored in between.
 func (s *Service) Delete(ctx context.Context, accountID, id string) error {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
@@ -66,6 +77,10 @@ func (s *Service) Delete(ctx context.Context, accountID, id string) error {
 		return noVideo()
 	}
 	if !row.State.Ended() {
+		return nil
+	}
+	if row.ClaimedUntil != nil && row.ClaimedUntil.After(s.now()) {
+		s.deleteFiles(ctx, &row)
 		return nil
 	}
 	if _, err := s.purge(ctx, &row); err != nil {

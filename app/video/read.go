@@ -14,6 +14,11 @@ import (
 const (
 	idPrefix   = "video"
 	idBytesMax = 64
+
+	// pictureWaitMax is how long a caller waits who asks for a picture that is being made.
+	pictureWaitMax = 20 * time.Second
+	// pictureReadEvery is how often the job is read in that time when no change is heard.
+	pictureReadEvery = time.Second
 )
 
 // Get is a job of an account. What is foreign, deleted, unknown or no id at all is the same error.
@@ -67,6 +72,11 @@ func (s *Service) Open(ctx context.Context, accountID, id string, v Variant) (st
 	if err != nil {
 		return nil, Job{}, err
 	}
+	if _, made := job.Content[v]; !made && row.heard().PicturesDue {
+		if row, job, err = s.awaitPicture(ctx, row, v); err != nil {
+			return nil, Job{}, err
+		}
+	}
 	if _, made := job.Content[v]; !made {
 		return nil, Job{}, app.Errorf(app.NotFound, "variant_unavailable", "This video has no %s.", v).At("variant")
 	}
@@ -75,6 +85,47 @@ func (s *Service) Open(ctx context.Context, accountID, id string, v Variant) (st
 		return blob, job, nil
 	}
 	return nil, Job{}, s.lost(ctx, &row, v, err)
+}
+
+// awaitPicture waits for a picture of a completed job that is still being made, for at most pictureWaitMax. It returns the job as it is
+// then, with or without the picture.
+func (s *Service) awaitPicture(ctx context.Context, row jobRow, v Variant) (jobRow, Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, pictureWaitMax)
+	defer cancel()
+	w, ok := s.work.following.join(row.ID)
+	if !ok {
+		return row, Job{}, pictureLate(v)
+	}
+	defer s.work.following.leave(row.ID, w)
+	for {
+		changed, _ := s.work.following.next(w)
+		now, err := visible(ctx, s.db, row.AccountID, row.ID)
+		if err == nil {
+			err = now.ready(s.o.Now())
+		}
+		if err != nil {
+			return row, Job{}, err
+		}
+		job, err := now.job()
+		if _, made := job.Content[v]; err != nil || made || !now.heard().PicturesDue {
+			return now, job, err
+		}
+		again := time.NewTimer(pictureReadEvery)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-again.C:
+		}
+		again.Stop()
+		if ctx.Err() != nil {
+			return row, Job{}, pictureLate(v)
+		}
+	}
+}
+
+func pictureLate(v Variant) *app.Error {
+	return app.Errorf(app.NotFound, "variant_unavailable",
+		"The %s of this video is still being made. Ask again in a few seconds.", v).At("variant")
 }
 
 // lost is why a file that was there cannot be opened: its job may have been deleted or purged in the meantime.

@@ -162,7 +162,10 @@ func (b *bench) replica(change ...func(*Options)) *Service {
 		Ledger: b.ledger, Snapshot: b.catalog.Snapshot, Limits: b.limits, Upstreams: videoapi.New(providers, files),
 		Store: b.store, Thumbnailer: media.New(""), Events: b.events, Egress: files, Assets: b.openAssets(files, providers), Now: b.clock.Now, IDs: b.ids, Random: rand.Reader,
 		Jitter: mathrand.Int64N, Log: slog.New(slog.DiscardHandler), BaseURL: "https://gateway.test",
-		Waits: Waits{PollMin: time.Second, PollMax: 2 * time.Second, RetryMin: time.Second, CreateMax: 3 * time.Second, CopyMax: 10 * time.Second},
+		Waits: Waits{
+			PollMin: time.Second, PollMax: 2 * time.Second, RetryMin: time.Second, CreateMax: 3 * time.Second, CopyMax: 10 * time.Second,
+			PicturesMax: 2 * time.Minute,
+		},
 	}
 	for _, f := range change {
 		f(&o)

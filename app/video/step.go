@@ -26,6 +26,8 @@ const (
 	copyMaxStandard  = 10 * time.Minute
 	stopMaxStandard  = 5 * time.Second
 
+	picturesMaxStandard = 5 * time.Second
+
 	answerMax   = 20 * time.Second // for one answer of a provider to a look
 	backOffMax  = time.Minute
 	pollShare   = 8 // a job is looked at after each eighth of its age

@@ -1,7 +1,6 @@
 package video
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"math/bits"
 	"mime"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,8 +31,6 @@ const (
 	copyRetryFactor = 8                // the factor of the first pause after a fault
 	oursRetryAfter  = 30 * time.Second // when it was not the provider who failed
 	movieBytesMax   = 2 << 30
-	pictureBytesMax = 16 << 20
-	picturesMax     = 2 * time.Minute // for all pictures of a video
 
 	movieType    = "video/mp4"
 	spoolPattern = "umg-video-*.mp4"
@@ -56,6 +52,7 @@ var (
 type storedContent struct {
 	files  map[Variant]File
 	length time.Duration // the duration of the video; zero when the file does not say
+	late   bool          // The pictures took too long and are made after the job has ended.
 }
 
 // storeContent copies what was rendered to storage and ends the job. Failures of the provider are counted and end the job at
@@ -103,6 +100,9 @@ func (s *Service) delivered(r *jobRow, got storedContent) jobResult {
 	content, _ := json.Marshal(got.files) //nolint:errchkjson // strings and numbers
 	e := success(r)
 	e.with = set{"content": string(content)}
+	if got.late {
+		e.with["upstream"], e.with["due_at"] = upstreamState{Files: r.heard().Files, PicturesDue: true}.encode(), s.now()
+	}
 	if got.length > 0 && got.length+lengthTolerance < time.Duration(r.Seconds)*time.Second {
 		e.reason = billing.ReasonVideoShorter
 		e.seconds = int((got.length + time.Second - 1) / time.Second)
@@ -158,14 +158,7 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *heldClaim) (sto
 	if got.length, err = media.Duration(spool, size); err != nil { // without a duration the job is charged for the seconds that were asked for
 		s.o.Log.Warn("video duration missing", "video_id", r.ID, "provider", r.Provider, "error", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, picturesMax)
-	defer cancel()
-	for _, p := range []picture{
-		{Thumbnail, videoapi.Thumbnail, s.o.Thumbnailer.Thumbnail},
-		{Spritesheet, videoapi.Spritesheet, s.o.Thumbnailer.Spritesheet},
-	} {
-		s.keepPicture(ctx, r, route, task, spool.Name(), p, got.files)
-	}
+	got.late = s.keepPictures(ctx, r, route, task, spool.Name(), s.waits().PicturesMax, got.files)
 	return got, nil, context.Cause(l.ctx)
 }
 
@@ -262,58 +255,6 @@ func mediaType(header string) string {
 		return strings.ToLower(strings.TrimSpace(header))
 	}
 	return kind
-}
-
-// picture is one of the pictures of a film, and who makes it when the provider does not.
-type picture struct {
-	variant Variant
-	from    videoapi.Variant
-	make    func(ctx context.Context, file string) (media.Picture, error)
-}
-
-// keepPicture stores a picture of a film. A film without one is still a film, so no failure here fails the job.
-func (s *Service) keepPicture(
-	ctx context.Context, r *jobRow, route *catalog.Route, task videoapi.Task, film string, p picture, files map[Variant]File,
-) {
-	image, ok := s.fetchPicture(ctx, route, task, p.from)
-	if !ok {
-		made, err := p.make(ctx, film)
-		if err != nil {
-			s.work.pictureFaults.Add(1)
-			if !errors.Is(err, media.ErrUnavailable) && ctx.Err() == nil {
-				s.o.Log.Warn("making video picture failed", "video_id", r.ID, "variant", p.variant, "error", err)
-			}
-			return
-		}
-		image = made
-	}
-	file, err := s.put(ctx, r, p.variant, image.Type, int64(len(image.Data)), bytes.NewReader(image.Data))
-	if err != nil {
-		s.work.pictureFaults.Add(1)
-		s.o.Log.Warn("storing video picture failed", "video_id", r.ID, "variant", p.variant, "error", err)
-		return
-	}
-	files[p.variant] = file
-}
-
-// fetchPicture is the provider's own picture, if it makes one and what it sends is one.
-func (s *Service) fetchPicture(ctx context.Context, route *catalog.Route, task videoapi.Task, v videoapi.Variant) (media.Picture, bool) {
-	ctx, cancel := context.WithTimeout(ctx, answerMax)
-	defer cancel()
-	file, f := s.o.Upstreams.Open(ctx, route, task, v)
-	if f != nil {
-		return media.Picture{}, false
-	}
-	defer func() { _ = file.Close() }()
-	data, err := io.ReadAll(io.LimitReader(file, pictureBytesMax+1))
-	if err != nil || len(data) == 0 || len(data) > pictureBytesMax || file.Size >= 0 && int64(len(data)) != file.Size {
-		return media.Picture{}, false
-	}
-	kind := http.DetectContentType(data)
-	if !slices.Contains([]string{"image/webp", "image/jpeg", "image/png"}, kind) {
-		return media.Picture{}, false
-	}
-	return media.Picture{Type: kind, Data: data}, true
 }
 
 // lengthTolerance is how much shorter than requested a video may be at the full price, because codecs work in whole frames.

@@ -44,7 +44,9 @@ type Options struct {
 	Jitter      func(n int64) int64 // a number from 0 to n-1
 	Log         *slog.Logger
 	Tracer      *telemetry.Tracer // nil where no calls are traced
-	BaseURL     string            // scheme and host that upstreams call back at
+	// IsSimulated reports whether a provider is a simulator, which makes faults on request. Nil means that none is.
+	IsSimulated func(*catalog.Provider) bool
+	BaseURL     string // scheme and host that upstreams call back at
 
 	Retention  time.Duration // how long content is kept; zero: 30 days
 	VerdictMax time.Duration // how long a job may go without a verdict; zero: 24 h
@@ -53,6 +55,9 @@ type Options struct {
 
 // Waits are the pauses of the worker, so that tests need not wait.
 type Waits struct {
+	// PicturesMax is how long pictures may keep a video waiting whose film is stored.
+	PicturesMax time.Duration
+
 	PollMin, PollMax time.Duration // between two looks at a running job
 	RetryMin         time.Duration // first pause after something went wrong, doubled each time
 	CreateMax        time.Duration // for the upstream to take a job

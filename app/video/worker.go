@@ -27,13 +27,18 @@ const (
 	looksByProvider = 16 // polls of one provider at once, so that a provider that hangs does not stop the others
 	copiesMax       = 8  // copies at once
 	copiesByOne     = 6
-	claimMax        = time.Minute // After this time any worker may claim the job again.
-	renewEvery      = 20 * time.Second
-	gatherMax       = 50 * time.Millisecond // results wait so long to be written together
-	idleMax         = time.Second           // between two looks for what is due, when nothing is heard
-	claimsMax       = 2000                  // in one pass
-	queueMax        = 4 * looksMax          // claimed jobs that wait for a crowded provider
-	failurePause    = time.Second           // after the store did not answer
+	// picturesAtOnce is how many jobs have their pictures made after their end at once. Not more programs may run.
+	picturesAtOnce = 2
+	claimMax       = time.Minute // After this time any worker may claim the job again.
+	renewEvery     = 20 * time.Second
+	gatherMax      = 50 * time.Millisecond // results wait so long to be written together
+	// idleMax is the time between two looks for what is due, while something is due or runs.
+	idleMax = time.Second
+	// sleepMax is the time between two looks otherwise, since new work is announced.
+	sleepMax        = 5 * time.Second
+	claimsMax       = 2000         // in one pass
+	queueMax        = 4 * looksMax // claimed jobs that wait for a crowded provider
+	failurePause    = time.Second  // after the store did not answer
 	flushMax        = 2500 * time.Millisecond
 	gaugeEvery      = 15 * time.Second
 	failureCodesMax = 64 // counted apart; more are counted together
@@ -42,7 +47,7 @@ const (
 // working is the state of the worker and of those who follow jobs.
 type working struct {
 	following subscriptions
-	wakes     [2]chan struct{} // by lane; nil without a worker
+	wakes     [3]chan struct{} // by lane; nil without a worker
 	wakesMu   sync.Mutex
 
 	running, steps, lag, completed          atomic.Int64
@@ -63,17 +68,32 @@ func (w *working) wake() {
 	}
 }
 
-// lane is a share of the work with workers of its own: copies take long and must not keep looks waiting.
+// kind is a kind of work on jobs.
+type kind string
+
+// The kinds of work.
+const (
+	// looks are everything but the two others.
+	looks kind = "looks"
+	// copies store content that was rendered.
+	copies kind = "copies"
+	// pictures are made of the films of completed jobs whose pictures were not made in time.
+	pictures kind = "pictures"
+)
+
+// lane is a share of the work with workers of its own: copies take long and must not keep looks waiting, and pictures keep neither
+// waiting.
 type lane struct {
-	copies      bool
+	kind        kind
 	slots       int
 	providerMax int
 }
 
-func lanes() [2]lane {
-	return [2]lane{
-		{slots: looksMax, providerMax: looksByProvider},
-		{copies: true, slots: copiesMax, providerMax: copiesByOne},
+func lanes() [3]lane {
+	return [3]lane{
+		{kind: looks, slots: looksMax, providerMax: looksByProvider},
+		{kind: copies, slots: copiesMax, providerMax: copiesByOne},
+		{kind: pictures, slots: picturesAtOnce, providerMax: picturesAtOnce},
 	}
 }
 
@@ -135,8 +155,10 @@ type dispatcher struct {
 	queue    []*jobRow      // claimed, while their provider has as many calls as one may have
 	finished []postponed    // to be written down
 	full     bool           // the last claim got all it asked for
-	done     int
-	err      error
+	// pause is the time until the next look for what is due when nothing is heard.
+	pause time.Duration
+	done  int
+	err   error
 }
 
 type result struct {
@@ -146,7 +168,7 @@ type result struct {
 }
 
 func (s *Service) newDispatcher(steps context.Context, l lane, wakes <-chan struct{}) *dispatcher {
-	return &dispatcher{lane: l, s: s, steps: steps, wakes: wakes, results: make(chan result, l.slots), busy: map[string]int{}}
+	return &dispatcher{lane: l, s: s, steps: steps, wakes: wakes, results: make(chan result, l.slots), busy: map[string]int{}, pause: idleMax}
 }
 
 // run works until ctx ends, and then until the running steps have ended.
@@ -187,7 +209,7 @@ func (p *dispatcher) pass(ctx context.Context, due time.Time) error {
 // await waits until it is worthwhile to claim more: half of the slots are free, or results should not wait any longer,
 // or something may be due.
 func (p *dispatcher) await(ctx context.Context) {
-	limit := idleMax
+	limit := p.pause
 	if p.full {
 		limit = gatherMax
 	}
@@ -270,8 +292,23 @@ func (p *dispatcher) refill(ctx context.Context, due time.Time) error {
 		return ctx.Err()
 	}
 	now := p.s.now()
+	p.pause = idleMax
+	if p.running == 0 && len(p.queue) == 0 {
+		next, err := nextDue(ctx, p.s.db)
+		if err != nil {
+			return err
+		}
+		if next == nil || next.After(due) {
+			p.measure(now, nil)
+			p.pause = sleepMax
+			if next != nil {
+				p.pause = min(max(next.Sub(now), gatherMax), sleepMax)
+			}
+			return nil
+		}
+	}
 	rows, err := claimDue(ctx, p.s.db, claim{
-		due: due, now: now, until: now.Add(claimMax), copies: p.copies, busy: p.saturatedProviders(), away: p.away(), limit: free,
+		due: due, now: now, until: now.Add(claimMax), kind: p.kind, busy: p.saturatedProviders(), away: p.away(), limit: free,
 	})
 	if err != nil {
 		return err
@@ -306,7 +343,7 @@ func (p *dispatcher) away() []string {
 
 // measure keeps how late the claimed jobs are.
 func (p *dispatcher) measure(now time.Time, rows []jobRow) {
-	if p.copies {
+	if p.kind != looks {
 		return
 	}
 	lag := time.Duration(0)

@@ -120,7 +120,7 @@ func TestALostClaimEndsACopy(t *testing.T) {
 	b.works()
 	b.clock.Advance(time.Hour)
 	now := b.service.now()
-	rows, err := claimDue(t.Context(), b.db, claim{due: now, now: now, until: now.Add(claimMax), copies: true, limit: 1, busy: []string{}, away: []string{}})
+	rows, err := claimDue(t.Context(), b.db, claim{due: now, now: now, until: now.Add(claimMax), kind: copies, limit: 1, busy: []string{}, away: []string{}})
 	b.must(err)
 	b.clock.Advance(claimMax + time.Second)
 	b.works() // Another worker runs.

@@ -159,7 +159,7 @@ func TestACallbackDuringALookIsNotLost(t *testing.T) {
 	b := setup(t)
 	id := b.sent("test/film", simulate("render=hold", "called back"))
 	now := b.service.now()
-	rows, err := claimDue(t.Context(), b.db, claim{due: now, now: now, until: now.Add(claimMax), limit: 10, busy: []string{}, away: []string{}})
+	rows, err := claimDue(t.Context(), b.db, claim{kind: looks, due: now, now: now, until: now.Add(claimMax), limit: 10, busy: []string{}, away: []string{}})
 	b.must(err)
 	b.must(b.service.Wake(t.Context(), *rows[0].CallbackToken))
 	later := now.Add(time.Hour)

@@ -387,7 +387,7 @@ func TestAClaimThatIsNotGivenBackEndsByItself(t *testing.T) {
 	b := setup(t)
 	id := b.sent("test/film", "claimed by a worker that died")
 	now := b.service.now()
-	rows, err := claimDue(t.Context(), b.db, claim{due: now, now: now, until: now.Add(claimMax), limit: 10, busy: []string{}, away: []string{}})
+	rows, err := claimDue(t.Context(), b.db, claim{kind: looks, due: now, now: now, until: now.Add(claimMax), limit: 10, busy: []string{}, away: []string{}})
 	b.must(err)
 	if len(rows) != 1 {
 		t.Fatalf("%d jobs were claimed", len(rows))

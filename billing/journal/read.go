@@ -10,6 +10,9 @@ type follower struct {
 	segment segment
 	file    File
 	reader  *reader
+	// The last Read began with the record begun at this offset. While the database is away, the owner reads from there again.
+	begun       LSN
+	begunOffset int64
 }
 
 func (f *follower) close() error {
@@ -47,6 +50,9 @@ func (l *Log) Read(after LSN, recordsMax, bytesMax int, visit func(Record) error
 		if err != nil {
 			return after, err
 		}
+		if n == 0 {
+			l.follow.begun, l.follow.begunOffset = rec.LSN, l.follow.reader.offset
+		}
 		if err := visit(rec); err != nil {
 			return after, err
 		}
@@ -59,7 +65,11 @@ func (l *Log) Read(after LSN, recordsMax, bytesMax int, visit func(Record) error
 
 // read reads one durable record, which must exist.
 func (l *Log) read(lsn LSN) (Record, error) {
-	if r := l.follow.reader; r == nil || r.next != lsn {
+	switch r := l.follow.reader; {
+	case r != nil && r.next == lsn:
+	case r != nil && l.follow.begun == lsn:
+		r.offset, r.next = l.follow.begunOffset, lsn
+	default:
 		if err := l.seek(lsn); err != nil {
 			return Record{}, err
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	writeWithin = 3 * time.Millisecond   // A record that no caller waits for survives a kill after this long.
+	writeWithin = 5 * time.Millisecond   // A record that no caller waits for survives a kill after this long.
 	syncWithin  = 200 * time.Millisecond // A record that no caller waits for survives a power cut after this long.
 	tidyEvery   = time.Second
 )
@@ -25,8 +25,9 @@ func (l *Log) Run(ctx context.Context) error {
 	defer stop()
 	// goroutine: Run owns it and waits for it; it ends when Run returns.
 	tidying.Go(func() { l.keepTidy(ctx) })
+	writeAt, syncAt := stoppedTimer(), stoppedTimer()
 	for {
-		if err := l.step(ctx); err != nil {
+		if err := l.step(ctx, writeAt, syncAt); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -36,35 +37,43 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 }
 
+// stoppedTimer is a timer that Reset starts. Streams make the journal write hundreds of times a second, so timers are used again.
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
 // step waits for something to write, and writes it.
-func (l *Log) step(ctx context.Context) error {
-	var syncAt <-chan time.Time
-	if l.unsynced() {
-		timer := time.NewTimer(syncWithin)
-		defer timer.Stop()
-		syncAt = timer.C
+func (l *Log) step(ctx context.Context, writeAt, syncAt *time.Timer) error {
+	unsynced := l.unsynced()
+	if unsynced {
+		syncAt.Reset(syncWithin)
+		defer syncAt.Stop()
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-syncAt:
+		case <-syncAt.C:
 			return l.Commit()
 		case <-l.flusher.hurry:
 			return l.Commit()
 		case <-l.flusher.wake:
 		}
+		writeAt.Reset(writeWithin)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-l.flusher.hurry:
+			writeAt.Stop()
 			return l.Commit()
-		case <-time.After(writeWithin):
+		case <-writeAt.C:
 		}
 		if err := l.Write(); err != nil {
 			return err
 		}
-		if syncAt == nil {
+		if !unsynced {
 			return nil
 		}
 	}

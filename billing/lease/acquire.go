@@ -7,12 +7,16 @@ import (
 	"umg/app"
 )
 
+// creditWaitMax is how long a call waits while the database is unavailable for credit that other calls of the account set free.
+const creditWaitMax = 5 * time.Second
+
 // acquisition is one caller's acquisition of an amount from one credit account. Its steps never wait, so the manager
 // decides how to wait: it calls step until done, makes the requested take and passes the result to answer, awaits another
 // caller's step, or pauses.
 type acquisition struct {
 	lease         *lease
 	want, least   app.Amount
+	began         time.Duration
 	since         time.Duration // Refusals of takes that were sent before this time do not apply.
 	retries       int           // This counts the retries after other replicas were asked to return credit.
 	takes         int
@@ -28,7 +32,8 @@ const (
 	reserved     verdict = iota // The amount in got is reserved.
 	refused                     // The reason is in err.
 	needsTake                   // The manager must ask the database: call take, then answer.
-	awaitsTake                  // Another step runs at the database, and the manager waits for its end.
+	stepsAgain                  // The manager steps again at once, with what the answer has changed.
+	awaitsCredit                // The manager waits until the lease may have more free credit, or until pause has passed.
 	needsPause                  // Other replicas were asked to return credit, so the manager pauses and steps again.
 	leaseDropped                // The lease was dropped, so the acquisition starts again with its replacement.
 )
@@ -39,7 +44,7 @@ type nextAction struct {
 	amount  app.Amount
 	err     error
 	ask     TakeRequest
-	pending *pendingTake
+	changed <-chan struct{}
 	pause   time.Duration
 }
 
@@ -47,7 +52,7 @@ func newAcquisition(l *lease, want, least app.Amount, now time.Duration) *acquis
 	l.mu.Lock()
 	l.users++
 	l.mu.Unlock()
-	return &acquisition{lease: l, want: want, least: least, since: now}
+	return &acquisition{lease: l, want: want, least: least, began: now, since: now}
 }
 
 // end must follow every acquisition, whatever its result.
@@ -83,13 +88,13 @@ func (a *acquisition) step(now time.Duration) nextAction {
 	if l.pending != nil {
 		a.waitingAmount = a.want
 		l.waiting += a.waitingAmount
-		return nextAction{verdict: awaitsTake, pending: l.pending}
+		return nextAction{verdict: awaitsCredit, changed: l.nextChange(a.least), pause: creditWaitMax}
 	}
 	if a.takes >= takesMax {
 		return nextAction{verdict: refused, err: errTooManyTakes()}
 	}
 	a.takes++
-	l.pending = &pendingTake{done: make(chan struct{}), sent: now}
+	l.pending = &pendingTake{sent: now}
 	missing := a.want - l.free()
 	l.largestWanted.add(now, a.want)
 	request := TakeRequest{CreditAccountID: l.creditAccountID, Need: missing, Want: l.takeAmount(now, missing)}
@@ -97,7 +102,7 @@ func (a *acquisition) step(now time.Duration) nextAction {
 		request.Need = min(missing, a.need)
 		request.Want = request.Need
 	}
-	return nextAction{verdict: needsTake, ask: request, pending: l.pending}
+	return nextAction{verdict: needsTake, ask: request}
 }
 
 // answer ends the take that the acquisition asked for, and continues.
@@ -115,7 +120,7 @@ func (a *acquisition) answer(row LeaseState, err error, now time.Duration) (n ne
 		if !backward && (l.free() >= a.want || a.acceptsLess && l.free() >= a.least) {
 			return a.take(now), false
 		}
-		return nextAction{verdict: awaitsTake, pending: l.pending}, backward
+		return nextAction{verdict: stepsAgain}, backward
 	}
 	l.uncertain = l.uncertain || isUnavailable(err) // A refusal does not show what an earlier step granted.
 	l.refused = refusal{sent: sent, err: err}
@@ -125,7 +130,7 @@ func (a *acquisition) answer(row LeaseState, err error, now time.Duration) (n ne
 	if n, decided := a.handleRefusal(err, now); decided {
 		return n, false
 	}
-	return nextAction{verdict: awaitsTake, pending: l.pending}, false
+	return nextAction{verdict: stepsAgain}, false
 }
 
 func (a *acquisition) take(now time.Duration) nextAction {
@@ -143,8 +148,11 @@ func (a *acquisition) handleRefusal(err error, now time.Duration) (nextAction, b
 	var short *InsufficientCredit
 	free := a.lease.free()
 	if !errors.As(err, &short) {
-		if isUnavailable(err) && free >= a.least && free > 0 {
+		switch wait := a.began + creditWaitMax - now; {
+		case isUnavailable(err) && free >= a.least && free > 0:
 			return a.take(now), true
+		case isUnavailable(err) && a.lease.reserved > 0 && wait > 0: // Calls that end set credit free.
+			return nextAction{verdict: awaitsCredit, changed: a.lease.nextChange(a.least), pause: wait}, true
 		}
 		return nextAction{verdict: refused, err: err}, true
 	}

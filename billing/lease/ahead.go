@@ -62,7 +62,7 @@ func (l *lease) beginAhead(now time.Duration) (a TakeRequest, low bool) {
 		return a, false
 	}
 	l.takenAheadAt = now
-	l.pending = &pendingTake{done: make(chan struct{}), sent: now}
+	l.pending = &pendingTake{sent: now}
 	want := min(l.ahead(now, aheadSeconds), max(l.share(), l.free()+1)) - l.free()
 	return TakeRequest{CreditAccountID: l.creditAccountID, Want: want}, true
 }

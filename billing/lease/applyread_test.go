@@ -36,6 +36,43 @@ func (f *countedFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
+// TestAnotherReadFromTheSamePlaceDoesNotSearchIt reads the same records again and again, as the applier does while the database is
+// away: the journal must not read its segment from the beginning each time.
+func TestAnotherReadFromTheSamePlaceDoesNotSearchIt(t *testing.T) {
+	t.Parallel()
+	const records, recordBytes, reads = 2_000, 500, 50
+	disk := &countedDisk{Disk: journaltest.New().Boot()}
+	log, err := journal.Open(disk, journal.Options{Owner: "one", SegmentBytes: 2 << 20, FreeBytesMin: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	for range records {
+		if _, err := log.Append(kindMark, make([]byte, recordBytes)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []journal.LSN{records - 10, records / 2, records - 10, records - 10} {
+		for range reads {
+			var seen []journal.LSN
+			_, err := log.Read(from, 5, 1<<20, func(r journal.Record) error {
+				seen = append(seen, r.LSN)
+				return nil
+			})
+			if err != nil || len(seen) != 5 || seen[0] != from+1 || seen[4] != from+5 {
+				t.Fatal(seen, err)
+			}
+		}
+	}
+	// Each change of the place searches once, and each read takes one buffer.
+	if got, most := disk.bytes.Load(), int64(3*records*(recordBytes+100)+4*reads*(32<<10)); got > most {
+		t.Errorf("%d bytes were read, and at most %d were expected", got, most)
+	}
+}
+
 // TestTheApplierReadsARecordOnce has streams that only make marks: each pass of the applier reads what is new, and no pass
 // begins again at the last settlement.
 func TestTheApplierReadsARecordOnce(t *testing.T) {

@@ -43,7 +43,7 @@ func playAway(t *testing.T, hangs, pause time.Duration) {
 		for id, every := range accounts {
 			all.Go(func() {
 				for n, end := 0, time.Now().Add(d); time.Now().Before(end); n++ {
-					all.Go(func() { awayCall(t, r.manager, fmt.Sprint(id, time.Now().UnixNano()), id) })
+					all.Go(func() { awayCall(t, r.manager, fmt.Sprint(id, time.Now().UnixNano()), id, 500*time.Millisecond) })
 					time.Sleep(every)
 				}
 			})
@@ -74,14 +74,14 @@ func playAway(t *testing.T, hangs, pause time.Duration) {
 	}
 }
 
-// awayCall makes a call that reserves much more than it costs and takes half a second.
-func awayCall(t *testing.T, manager *Manager, id, account string) {
+// awayCall makes a call that reserves much more than it costs.
+func awayCall(t *testing.T, manager *Manager, id, account string, takes time.Duration) {
 	const want, cost = 32_000, 40
 	h, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: account, Want: want})
 	if err != nil {
 		return // The manager counts the refusal.
 	}
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(takes)
 	if err := manager.Settle(t.Context(), h, settlementOf(id, app.Amount(cost))); err != nil {
 		t.Error(err)
 	}
@@ -111,5 +111,60 @@ func TestBooksThatAreTooLateAreNotACallerWhoLeft(t *testing.T) {
 	_, err = manager.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 10})
 	if e := app.AsError(err); e.Kind != app.Unavailable || e.RetryAfter <= 0 {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestABurstWithoutTheDatabaseWaitsForOtherCalls starts more calls at once than the lease has credit for while the database is away. They
+// get the credit that other calls set free, and those that have waited for too long are refused.
+func TestABurstWithoutTheDatabaseWaitsForOtherCalls(t *testing.T) {
+	t.Parallel()
+	for _, hangs := range []time.Duration{0, stepMax} {
+		t.Run(fmt.Sprintf("hangs %v", hangs), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { playBurst(t, hangs) })
+		})
+	}
+}
+
+func playBurst(t *testing.T, hangs time.Duration) {
+	const account, burstCalls = "acc_busy", 40
+	r := newReplica(t)
+	r.books.books.open(account, false, false)
+	r.books.books.grant(account, 1_000_000_000, 0)
+	r.start()
+	t.Cleanup(func() { r.stop() })
+	for n := range 60 {
+		awayCall(t, r.manager, fmt.Sprint("before_", n), account, 500*time.Millisecond)
+	}
+	r.books.goAway(true, hangs)
+	var all sync.WaitGroup
+	burst := func(name string, takes time.Duration) {
+		for n := range burstCalls {
+			all.Go(func() { awayCall(t, r.manager, fmt.Sprint(name, "_", n), account, takes) })
+		}
+		all.Wait()
+	}
+	began := time.Now()
+	burst("short", 500*time.Millisecond)
+	if s := r.manager.Stats(); s.RefusedAway > 0 {
+		t.Errorf("%d of %d calls were refused", s.RefusedAway, burstCalls)
+	}
+	if took := time.Since(began); took > stepMax+3*time.Second {
+		t.Errorf("%d calls took %v", burstCalls, took)
+	}
+	began = time.Now()
+	burst("long", time.Minute)
+	if took := time.Since(began); took != time.Minute {
+		t.Errorf("the long calls took %v", took)
+	}
+	if s := r.manager.Stats(); s.RefusedAway != burstCalls-9 {
+		t.Errorf("%d of %d long calls were refused, the lease has credit for 9 at once", s.RefusedAway, burstCalls)
+	}
+	r.books.goAway(false, 0)
+	if err := r.manager.Booked(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.books.books.check(); err != nil {
+		t.Error(err)
 	}
 }

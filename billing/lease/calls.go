@@ -16,6 +16,7 @@ type call struct {
 	account, budget *lease // The account is nil for a call that costs nothing or is uncharged, the budget for a key without one.
 	amount          app.Amount
 	first           journal.LSN // This is the position of its first mark, or 0 before there is one.
+	base            *markBase   // Changes refer to this mark. It is nil before the second mark, and without a journal.
 	began           time.Duration
 	isSettling      bool // Its settlement has begun, so it takes no more marks.
 }
@@ -39,6 +40,7 @@ type calls struct {
 type callShard struct {
 	mu    sync.Mutex
 	calls map[string]call
+	space call // This is the call that is being changed.
 }
 
 func newCalls() *calls {
@@ -77,8 +79,9 @@ func (c *calls) change(id string, do func(*call)) bool {
 	if !exists || one.isSettling {
 		return false
 	}
-	do(&one)
-	s.calls[id] = one
+	s.space = one
+	do(&s.space)
+	s.calls[id], s.space = s.space, call{}
 	return true
 }
 

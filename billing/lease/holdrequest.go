@@ -62,7 +62,7 @@ func (h *holdRequest) answer(row LeaseState, err error) nextAction {
 	if backward || errors.Is(err, ErrFenced) {
 		h.manager.fence(h.call.table)
 	}
-	if n.verdict == awaitsTake { // The awaited step is this one, which has ended.
+	if n.verdict == stepsAgain {
 		return h.step()
 	}
 	if n, ended := h.applyAction(n); ended {

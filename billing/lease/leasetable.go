@@ -104,6 +104,20 @@ func (t *leaseTable) each(visit func(*lease)) {
 	}
 }
 
+// empty reports whether there is no lease.
+func (t *leaseTable) empty() bool {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.RLock()
+		n := len(s.leases)
+		s.mu.RUnlock()
+		if n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // discard drops a lease that has neither credit nor anything that the ledger does not know yet. The next call for the credit
 // account starts from the state in the database.
 func (t *leaseTable) discard(l *lease, now time.Duration, applied journal.LSN) {
@@ -136,23 +150,22 @@ type lease struct {
 	largestWanted                      largest       // This is the largest amount that one call wanted lately.
 	takenAheadAt                       time.Duration // This is when credit was last taken ahead or recalled.
 	refused                            refusal
-	pending                            *pendingTake // This is the running step at the database. There is at most one.
-	unread                             bool         // The database was not asked about the lease yet.
-	uncertain                          bool         // The outcome of a step is unknown, so the database may have granted more.
-	doubtful                           bool         // More may count as spent here than the ledger has charged.
-	returnImmediately                  bool         // Credit that no call needs must be returned at once.
-	recalled                           bool         // Another replica needs the free credit.
-	dropped                            bool         // The lease was dropped from memory, so the caller must look it up again.
+	pending                            *pendingTake  // This is the running step at the database. There is at most one.
+	changed                            chan struct{} // It is closed when changeLeast is free or a step ends, and nil while no acquisition waits.
+	changeLeast                        app.Amount    // This is the least amount that one of those who wait can use.
+	unread                             bool          // The database was not asked about the lease yet.
+	uncertain                          bool          // The outcome of a step is unknown, so the database may have granted more.
+	doubtful                           bool          // More may count as spent here than the ledger has charged.
+	returnImmediately                  bool          // Credit that no call needs must be returned at once.
+	recalled                           bool          // Another replica needs the free credit.
+	dropped                            bool          // The lease was dropped from memory, so the caller must look it up again.
 
 	// fundedUntil is how long the account counts as having credit because a call got some. Zero means that it does not.
 	fundedUntil time.Duration
 }
 
-// pendingTake is one step at the database. Its done channel is closed when the outcome is in the lease.
-type pendingTake struct {
-	done chan struct{}
-	sent time.Duration
-}
+// pendingTake is one step at the database.
+type pendingTake struct{ sent time.Duration }
 
 // refusal is why the database granted nothing. It also answers every acquisition that began before the step was sent.
 type refusal struct {
@@ -188,6 +201,9 @@ func (l *lease) release(now time.Duration, reserved, cost app.Amount, at journal
 		l.spend.add(now, cost)
 	}
 	giveBack = (l.returnImmediately || l.recalled) && l.free() > 0
+	if l.changed != nil && l.free() >= l.changeLeast {
+		l.signalChange()
+	}
 	l.mu.Unlock()
 	return giveBack
 }
@@ -219,7 +235,7 @@ func (l *lease) beginReturn(now time.Duration, applied journal.LSN) (total app.A
 		l.returned += max(free, 0)
 		l.recalled = false
 	}
-	l.pending = &pendingTake{done: make(chan struct{}), sent: now}
+	l.pending = &pendingTake{sent: now}
 	return l.returned, s
 }
 
@@ -266,8 +282,25 @@ func (l *lease) recall(now, rest time.Duration) bool {
 
 func (l *lease) endPending() {
 	if l.pending != nil {
-		close(l.pending.done)
 		l.pending = nil
+		l.signalChange()
+	}
+}
+
+// nextChange returns a channel that is closed when at least the given amount is free, or when the running step ends. The caller holds mu.
+func (l *lease) nextChange(least app.Amount) <-chan struct{} {
+	if l.changed == nil {
+		l.changed, l.changeLeast = make(chan struct{}), least
+	}
+	l.changeLeast = min(l.changeLeast, least)
+	return l.changed
+}
+
+// signalChange wakes everyone who waits for a change of the lease. The caller holds mu.
+func (l *lease) signalChange() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
 	}
 }
 

@@ -150,12 +150,8 @@ func (m *Manager) acquire(ctx context.Context, g *holdRequest) error {
 			return g.checkCaller(ctx)
 		case refused:
 			return n.err
-		case awaitsTake:
-			select {
-			case <-n.pending.done:
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
+		case awaitsCredit:
+			err = waitForChange(ctx, n.changed, n.pause)
 		case needsPause:
 			err = m.pause(ctx, n.pause)
 		}
@@ -259,21 +255,17 @@ func (m *Manager) raise(id string, extra call) bool {
 	return runs
 }
 
-// Progress records what a call has delivered so far, as the settlement it would get if the process died now. It never waits.
-// A mark that cannot be recorded costs only the platform.
-func (m *Manager) Progress(h billing.Hold, s billing.Settlement) {
-	data := s.Encode(h, m.o.ReplicaID, m.o.Now())
-	m.calls.change(h.ID, func(c *call) {
-		at, err := m.settlements.mark(h.ID, data)
-		if err != nil {
-			m.counters.marksMissed.Add(1)
-			return
-		}
-		if c.first == 0 {
-			c.first = at
-		}
-	})
-	failpoint.At(failpoint.C4)
+// waitForChange returns when changed is closed or after waitMax. It fails only when ctx ends.
+func waitForChange(ctx context.Context, changed <-chan struct{}, waitMax time.Duration) error {
+	timer := time.NewTimer(waitMax)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // sleep is a pause that ends with ctx.

@@ -71,7 +71,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	return nil
 }
 
-// readJournal returns the last marks of the calls that never ended, by call id.
+// readJournal returns the last marks of the calls that never ended as settlements, by call id.
 func (m *Manager) readJournal(start Start) (map[string][]byte, error) {
 	log := m.o.Journal
 	if err := log.StartAfter(start.Applied, start.Open); err != nil {
@@ -85,30 +85,47 @@ func (m *Manager) readJournal(start Start) (map[string][]byte, error) {
 	if start.Open > 0 {
 		from = min(from, start.Open)
 	}
-	open := map[string][]byte{}
-	visit := func(r journal.Record) error {
-		recorded, err := billing.DecodeSettlement(r.Data)
-		if err != nil {
-			if r.Kind == kindSettlement {
-				return nil // The applier applies or quarantines it with all others.
-			}
-			return fmt.Errorf("record %d of the journal: %w", r.LSN, err)
-		}
-		m.applier.highest = max(m.applier.highest, recorded.Hold.Epoch)
-		if r.Kind == kindSettlement {
-			delete(open, recorded.Hold.ID)
-		} else if !m.calls.has(recorded.Hold.ID) {
-			open[recorded.Hold.ID] = slices.Clone(r.Data)
-		}
-		return nil
-	}
+	open := newOpenCalls()
 	for at := max(from, log.First()) - 1; ; {
-		to, err := log.Read(at, batchRecordsMax, batchBytesMax, visit)
-		if err != nil || to == at {
-			return open, err
+		to, err := log.Read(at, batchRecordsMax, batchBytesMax, func(r journal.Record) error {
+			if err := m.readRecord(open, r); err != nil {
+				return fmt.Errorf("record %d of the journal: %w", r.LSN, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if to == at {
+			return open.settlements()
 		}
 		at = to
 	}
+}
+
+// readRecord notes which call a record begins, continues or ends. Calls that this process still runs are left out.
+func (m *Manager) readRecord(open *openCalls, r journal.Record) error {
+	switch r.Kind {
+	case kindChange:
+		return open.change(r.Data)
+	case kindSettlement, kindMark:
+	default:
+		return fmt.Errorf("its kind %q is of a later release: start that release again", string(rune(r.Kind)))
+	}
+	recorded, err := billing.DecodeSettlement(r.Data)
+	if err != nil {
+		if r.Kind == kindSettlement {
+			return nil // The applier applies or quarantines it with all others.
+		}
+		return err
+	}
+	m.applier.highest = max(m.applier.highest, recorded.Hold.Epoch)
+	if r.Kind == kindSettlement {
+		open.end(recorded.Hold.ID)
+	} else if !m.calls.has(recorded.Hold.ID) {
+		open.mark(recorded.Hold.ID, r.LSN, r.Data)
+	}
+	return nil
 }
 
 // finishCalls settles the calls that a crash left open, and applies the whole journal.

@@ -17,6 +17,7 @@ type pendingCall struct {
 	call      call
 	cost      app.Amount // The cost is at most the hold.
 	data      []byte
+	buffer    *[]byte // The journal copies data, so this buffer of it is used again. It is nil without a journal.
 	delivered bool
 }
 
@@ -46,6 +47,9 @@ func (m *Manager) Settle(ctx context.Context, h billing.Hold, s billing.Settleme
 	}
 	failpoint.At(failpoint.C7)
 	m.endSettle(p, p.cost, at)
+	if p.buffer != nil {
+		recordBuffers.Put(p.buffer)
+	}
 	return nil
 }
 
@@ -63,7 +67,13 @@ func (m *Manager) beginSettle(h billing.Hold, s billing.Settlement) (p pendingCa
 	if !h.Uncharged {
 		p.cost = h.Charge(s.Cost)
 	}
-	p.data = s.Encode(h, m.o.ReplicaID, m.o.Now())
+	if m.o.Journal == nil {
+		p.data = s.Encode(h, m.o.ReplicaID, m.o.Now())
+		return p, true
+	}
+	p.buffer, _ = recordBuffers.Get().(*[]byte)
+	*p.buffer = s.AppendEncoded((*p.buffer)[:0], h, m.o.ReplicaID, m.o.Now())
+	p.data = *p.buffer
 	return p, true
 }
 

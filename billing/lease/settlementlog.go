@@ -8,11 +8,17 @@ import (
 	"umg/billing/journal"
 )
 
-// Each journal record has one of these kinds.
+// Each journal record has one of these kinds. A change is a mark as its difference from an earlier one: the position of that
+// mark, which names the call, and what billing.Checkpoint wrote.
 const (
 	kindSettlement journal.Kind = 'S'
 	kindMark       journal.Kind = 'P'
+	kindChange     journal.Kind = 'p'
 )
+
+// changeBytesMax is the most bytes of a change. With the prefix of the journal it has 64 bytes; a larger one is written as a
+// whole mark.
+const changeBytesMax = 40
 
 // journalLog makes settlements durable in the journal.
 type journalLog struct{ log *journal.Log }
@@ -30,8 +36,8 @@ func (p journalLog) settle(_ string, data []byte) (journal.LSN, error) {
 
 // wait does not end with the caller: a written record will be charged, so the caller must learn its outcome. A sync either
 // works or closes the journal.
-func (p journalLog) wait(ctx context.Context, at journal.LSN) error {
-	return p.log.Wait(context.WithoutCancel(ctx), at)
+func (p journalLog) wait(_ context.Context, at journal.LSN) error {
+	return p.log.Wait(context.Background(), at)
 }
 
 // These limits apply to the database log and to every batch.

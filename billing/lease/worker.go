@@ -19,6 +19,7 @@ const (
 	// The applier waits this many times as long as a pass took, which sends fewer and larger batches to a slow database.
 	applyPauseFactor = 4
 	idleEvery        = 250 * time.Millisecond
+	emptyEvery       = time.Second // A replica without leases looks this often whether it has one.
 	reapEvery        = 5 * time.Second
 	reapAfter        = 85 * time.Second // A replica is lost after this silence, which is longer than it trusts its own leases.
 	renewRetryEvery  = time.Second
@@ -163,13 +164,17 @@ func (m *Manager) applyLoop(ctx context.Context) {
 }
 
 // awaitRecords waits until the journal has new durable records or a settlement is to be retried, the epoch was fenced, or the
-// cursor may have to move. Without a journal the applier has a signal of its own.
+// cursor has to move over marks that were read. Nothing else happens to a journal, so an idle replica waits without a timer.
+// Without a journal the applier has a signal of its own.
 func (m *Manager) awaitRecords(ctx context.Context) {
 	if m.o.Journal == nil {
 		return
 	}
 	timer := time.NewTimer(cursorEvery)
 	defer timer.Stop()
+	if m.appliedTo() >= m.o.Journal.Durable() {
+		timer.Stop()
+	}
 	select {
 	case <-ctx.Done():
 	case <-m.o.Journal.Synced():
@@ -232,8 +237,12 @@ func (m *Manager) restartEpoch(ctx context.Context) {
 
 // idleLoop finds leases whose free credit should be returned, and drops those that no call uses.
 func (m *Manager) idleLoop(ctx context.Context) {
-	for m.pause(ctx, idleEvery) == nil {
+	for wait := idleEvery; m.pause(ctx, wait) == nil; {
 		m.scheduleIdle()
+		wait = idleEvery
+		if b := m.table.Load(); b == nil || b.empty() {
+			wait = emptyEvery
+		}
 	}
 }
 

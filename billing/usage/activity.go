@@ -27,7 +27,7 @@ type Hour struct {
 // of which there are few however many calls there were.
 func (r *Reports) Hours(ctx context.Context, accountID string, since time.Time) ([]Hour, error) {
 	var hours []Hour
-	err := r.db.SelectContext(ctx, &hours, `
+	err := r.reads.SelectContext(ctx, &hours, `
 		select date_trunc('hour', slot at time zone 'utc') at time zone 'utc' as hour, sum(cost_nanos)::bigint as spend,
 			sum(requests)::bigint as requests, sum(failed)::bigint as failed
 		from usage_rollups where account_id = $1 and slot >= $2 group by 1 order by 1`, accountID, since.UTC())
@@ -48,7 +48,7 @@ type Timing struct {
 // Timings are the latest answered text calls between two times, the newest first, 2,000 at most.
 func (r *Reports) Timings(ctx context.Context, accountID string, from, to time.Time) ([]Timing, error) {
 	var rows []timingRow
-	err := r.db.SelectContext(ctx, &rows, `
+	err := r.reads.SelectContext(ctx, &rows, `
 		select started_at, first_byte_micros, duration_micros, streamed from usage_records
 		where account_id = $1 and started_at >= $2 and started_at < $3 and outcome = 'succeeded' and style <> 'videos'
 			and day between ($2::timestamptz at time zone 'utc')::date and ($3::timestamptz at time zone 'utc')::date
@@ -67,7 +67,7 @@ func (r *Reports) Timings(ctx context.Context, accountID string, from, to time.T
 func (r *Reports) Failures(ctx context.Context, accountID string, since time.Time, limit int) ([]billing.UsageRecord, error) {
 	var rows []billing.UsageRow
 	// The outcomes are listed exactly as in the index of failures, because the planner only then uses it.
-	err := r.db.SelectContext(ctx, &rows, `
+	err := r.reads.SelectContext(ctx, &rows, `
 		select `+billing.UsageColumns+` from usage_records
 		where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
 			and outcome not in ('succeeded', 'client_left', 'canceled')

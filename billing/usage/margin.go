@@ -104,7 +104,7 @@ func (r *Reports) MarginLines(ctx context.Context, q MarginQuery) ([]MarginLine,
 }
 
 func (r *Reports) selectMargins(ctx context.Context, q MarginQuery, groups string) (rows []marginRow, err error) {
-	err = r.db.SelectContext(ctx, &rows, `
+	err = r.reads.SelectContext(ctx, &rows, `
 		select grouping(day, provider, model) as grouped, day, coalesce(provider, '') as provider, coalesce(model, '') as model,
 			count(*) as calls, coalesce(sum(cost_nanos), 0)::bigint as revenue,
 			coalesce(sum(cost_nanos) filter (where `+operatorCost+` is not null), 0)::bigint as priced_revenue,

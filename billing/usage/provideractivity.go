@@ -26,7 +26,7 @@ func (r *Reports) ProviderActivity(ctx context.Context, firstDay, callsSince tim
 		Cost          app.Amount `db:"cost"`
 		Unpriced      int64      `db:"unpriced"`
 	}
-	err := r.db.SelectContext(ctx, &rows, `
+	err := r.reads.SelectContext(ctx, &rows, `
 		select provider, count(*) filter (where counts) as calls, count(*) filter (where started_at >= $2) as recent,
 			coalesce(sum(cost_nanos) filter (where counts), 0)::bigint as revenue,
 			coalesce(sum(cost_nanos) filter (where counts and cost is not null), 0)::bigint as priced_revenue,

@@ -37,7 +37,7 @@ func (r *Reports) ProviderDays(ctx context.Context, provider string, first, last
 		Unpriced  int64         `db:"unpriced"`
 		Estimated int64         `db:"estimated"`
 	}
-	err := r.db.SelectContext(ctx, &rows, `
+	err := r.reads.SelectContext(ctx, &rows, `
 		select day, upstream_model, count(*) as calls, sum_meters(meters) as meters, coalesce(sum(`+operatorCost+`), 0)::bigint as cost,
 			count(*) filter (where `+operatorCost+` is null) as unpriced, count(*) filter (where estimated) as estimated
 		from usage_records

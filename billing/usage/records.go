@@ -29,6 +29,8 @@ type RecordQuery struct {
 	Search               string // Search is the beginning of a request id.
 	After                string
 	Limit                int
+
+	wholeID string // WholeID is the id of the only refusal that matches.
 }
 
 // NotSucceeded is the Outcome of a query for all failed calls.
@@ -47,7 +49,7 @@ func (r *Reports) Records(ctx context.Context, q RecordQuery) (RecordPage, error
 		return RecordPage{}, err
 	}
 	limit := min(max(q.Limit, 1), recordsMax)
-	rows, err := searchRecords(ctx, r.db, q, after, limit+1)
+	rows, err := searchRecords(ctx, r.reads, q, after, limit+1)
 	if err != nil {
 		return RecordPage{}, postgres.StoreError("usage: records", err)
 	}

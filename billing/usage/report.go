@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"umg/app"
@@ -46,19 +47,23 @@ type Query struct {
 	Style, Reason     string
 	EndUser, Modality string   // Modality is text or video.
 	Keys              []string // Keys matches any of these keys; nil matches all.
+	Refusals          bool     // Refusals also counts refused requests.
 	Limited           bool     // Limited also counts responses with status 429, which only the records contain.
 }
 
 // Line is one interval of one group.
 type Line struct {
-	Start         time.Time // Start is zero without a step.
-	Group         string
-	Requests      int64
-	Failed        int64 // Failed counts calls that neither succeeded nor were ended by their client.
-	Streamed      int64
-	Limited       int64 // Limited counts responses with status 429, if the query asks for them.
-	Usage         meter.Counts
-	Cost, Overrun app.Amount
+	Start    time.Time // Start is zero without a step.
+	Group    string
+	Requests int64
+	Failed   int64 // Failed counts calls that neither succeeded nor were ended by their client.
+	Streamed int64
+	Limited  int64 // Limited counts responses of providers with status 429, if the query asks for them.
+	// Refused counts requests that were refused before any provider was called, if the query asks for them, and RateLimited those of them
+	// with status 429. They are not among Requests.
+	Refused, RateLimited int64
+	Usage                meter.Counts
+	Cost, Overrun        app.Amount
 	// UpstreamCost is what those calls cost the operator of which that is known, and UpstreamPriced is how many these are.
 	UpstreamCost   app.Amount
 	UpstreamPriced int64
@@ -87,7 +92,7 @@ func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
 	case groupColumns[q.Group] == "":
 		return Report{}, fmt.Errorf("usage: report grouped by %q", q.Group)
 	}
-	rows, err := selectUsage(ctx, r.db, q)
+	rows, err := selectUsage(ctx, r.reads, q)
 	if err != nil {
 		return Report{}, postgres.StoreError("usage: usage report", err)
 	}
@@ -100,6 +105,9 @@ func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
 		report.Lines[i] = row.line()
 		report.Total.add(report.Lines[i])
 	}
+	if q.Refusals {
+		return report, r.addRefusals(ctx, q, &report)
+	}
 	return report, nil
 }
 
@@ -109,6 +117,8 @@ func (u *Line) add(line Line) {
 	u.Failed += line.Failed
 	u.Streamed += line.Streamed
 	u.Limited += line.Limited
+	u.Refused += line.Refused
+	u.RateLimited += line.RateLimited
 	u.Cost += line.Cost
 	u.Overrun += line.Overrun
 	u.UpstreamCost += line.UpstreamCost
@@ -116,4 +126,35 @@ func (u *Line) add(line Line) {
 	for m := range u.Usage {
 		u.Usage[m] += line.Usage[m]
 	}
+}
+
+// addRefusals adds the counts of refusals to the lines of a report. Groups and steps that have nothing else get a line of their own.
+func (r *Reports) addRefusals(ctx context.Context, q Query, report *Report) error {
+	rows, err := selectRefusalSums(ctx, r.db, q)
+	if err != nil {
+		return postgres.StoreError("usage: report of refusals", err)
+	}
+	type place struct {
+		start int64
+		group string
+	}
+	placeOf := func(l *Line) place { return place{l.Start.Unix(), l.Group} }
+	known := make(map[place]int, len(report.Lines))
+	for i := range report.Lines {
+		known[placeOf(&report.Lines[i])] = i
+	}
+	for _, row := range rows {
+		line := Line{Group: row.Name, Refused: row.Refused, RateLimited: row.RateLimited}
+		if row.Start != nil {
+			line.Start = row.Start.UTC()
+		}
+		report.Total.add(line)
+		if i, found := known[placeOf(&line)]; found {
+			report.Lines[i].add(line)
+		} else {
+			report.Lines = append(report.Lines, line)
+		}
+	}
+	slices.SortStableFunc(report.Lines, func(a, b Line) int { return a.Start.Compare(b.Start) })
+	return nil
 }

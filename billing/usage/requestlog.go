@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"umg/app/postgres"
-	"umg/billing"
 )
 
 // These limits bound how much of the log one query reads.
@@ -26,54 +25,6 @@ func (r *Reports) TailStart() string {
 	return cursor{at: r.o.Now().Add(-tailSettling), id: "0"}.String()
 }
 
-// Tail lists what was settled after a position of the tail, oldest first, and returns the new position. It reads only the
-// calls that began last, so it costs the same on busy and quiet accounts.
-func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]billing.UsageRecord, string, error) {
-	from, err := readCursor(after)
-	if err != nil {
-		return nil, "", err
-	}
-	now := r.o.Now().UTC()
-	q.From, q.To = now.Add(-tailAgeMax), time.Time{}
-	var rows []tailRow
-	// The query reads only the calls that began last, and limits their number before it applies any other filter.
-	err = r.db.SelectContext(ctx, &rows, `
-		select `+billing.UsageColumns+`, settled_at from (
-			select * from usage_records where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
-			order by started_at desc limit $22
-		) usage_records
-		where `+q.where()+` and (settled_at, request_id) > ($23, $24) and settled_at <= $25
-		order by settled_at, request_id limit $26`,
-		recordArgs(q, tailStartedMax, from.at.UTC(), from.id, now.Add(-tailSettling), tailRowsMax)...)
-	if err != nil {
-		return nil, "", postgres.StoreError("usage: tail", err)
-	}
-	records := make([]billing.UsageRecord, len(rows))
-	for i, row := range rows {
-		records[i] = row.Record()
-		after = cursor{at: row.SettledAt, id: row.RequestID}.String()
-	}
-	return records, after, nil
-}
-
-// Neighbours are the ids of the calls of a query next to a given one: the call that began after it and the call that began
-// before it.
-func (r *Reports) Neighbours(ctx context.Context, q RecordQuery, record billing.UsageRecord) (newer, older string, err error) {
-	at := cursor{at: record.StartedAt, id: record.RequestID}
-	rows, err := searchRecords(ctx, r.db, q, at, 1)
-	if err == nil && len(rows) > 0 {
-		older = rows[0].RequestID
-	}
-	if err == nil {
-		err = r.db.GetContext(ctx, &newer, `
-			select coalesce((
-				select request_id from usage_records where `+q.where()+` and (started_at, request_id) > ($22, $23)
-				order by started_at, request_id limit 1
-			), '')`, recordArgs(q, at.at.UTC(), at.id)...)
-	}
-	return newer, older, postgres.StoreError("usage: neighbours", err)
-}
-
 // HistogramBucket is one interval of a histogram.
 type HistogramBucket struct {
 	Start    time.Time
@@ -88,8 +39,8 @@ type Histogram struct {
 	Since time.Time
 }
 
-// Histogram counts the calls of a query that has both bounds, by steps from its beginning. It reads steps of whole quarter
-// hours from the sums when the sums have every filter.
+// Histogram counts the calls and refusals of a query that has both bounds, by steps from its beginning. A refusal counts as failed.
+// It reads steps of whole quarter hours from the sums when the sums have every filter.
 func (r *Reports) Histogram(ctx context.Context, q RecordQuery, step time.Duration) (Histogram, error) {
 	n := 0
 	if step > 0 && q.From.Before(q.To) {
@@ -106,23 +57,34 @@ func (r *Reports) Histogram(ctx context.Context, q RecordQuery, step time.Durati
 	if q.summed() && step%slotLength == 0 && q.From.Equal(q.From.Truncate(slotLength)) && q.To.Equal(q.To.Truncate(slotLength)) {
 		read, partly = selectSlotBars, false
 	}
-	rows, err := read(ctx, r.db, q, step)
+	rows, err := read(ctx, r.reads, q, step)
 	if err != nil {
 		return h, postgres.StoreError("usage: histogram", err)
 	}
-	var counted int64
-	first := n
-	for _, row := range rows {
-		if row.Step >= 0 && row.Step < n {
-			h.Bars[row.Step].Requests, h.Bars[row.Step].Failed = row.Requests, row.Failed
-			first = min(first, row.Step)
-		}
-		counted += row.Requests
+	counted, first := h.add(rows)
+	refused, err := q.selectRefusalBars(ctx, r.reads, step)
+	if err != nil {
+		return h, postgres.StoreError("usage: histogram of refusals", err)
 	}
+	h.add(refused)
 	if partly && counted >= sampledMax && first < n {
 		h.Since = h.Bars[first].Start
 	}
 	return h, nil
+}
+
+// add adds what was counted in each step. It returns the sum of the requests, and the first step that has some.
+func (h *Histogram) add(rows []barRow) (requests int64, first int) {
+	first = len(h.Bars)
+	for _, row := range rows {
+		if row.Step >= 0 && row.Step < len(h.Bars) {
+			h.Bars[row.Step].Requests += row.Requests
+			h.Bars[row.Step].Failed += row.Failed
+			first = min(first, row.Step)
+		}
+		requests += row.Requests
+	}
+	return requests, first
 }
 
 // summed reports whether the sums of quarter hours can answer the query.
@@ -162,7 +124,7 @@ func (r *Reports) Latencies(ctx context.Context, q Query) (Latencies, error) {
 		out.Every *= 2
 	}
 	out.Each = max(sampleAllMax/max(int(q.To.Sub(q.From)/out.Every), 1), sampleLeast)
-	rows, err := selectLatencies(ctx, r.db, q, out)
+	rows, err := selectLatencies(ctx, r.reads, q, out)
 	if err != nil {
 		return out, postgres.StoreError("usage: latencies", err)
 	}

@@ -13,6 +13,12 @@ import (
 	"umg/app"
 )
 
+// The pool of Options.Reads should have few connections and a limit for each statement, which these are right for.
+const (
+	ReadConnections  = 4
+	ReadStatementMax = 10 * time.Second
+)
+
 // pageSizeMax is how many records Requests and LastText return at most.
 const pageSizeMax = 200
 
@@ -25,20 +31,24 @@ type Options struct {
 	Log *slog.Logger // The worker logs its errors, because it has no caller.
 	// RecordsKept is how long usage records are kept; zero means 400 days. Whole months are dropped.
 	RecordsKept time.Duration
+	// Reads is the pool of reports, so that long ones take no connections from calls; nil means that of everything else.
+	Reads *sqlx.DB
 }
 
 // Reports reads what accounts used from the records that settlements wrote, and keeps what the records need: monthly partitions
 // and the statistics of models. It caches nothing, so any number of replicas may share the database.
 type Reports struct {
 	db *sqlx.DB
-	o  Options
+	// reads is the pool for whatever may read many rows.
+	reads *sqlx.DB
+	o     Options
 }
 
 // NewReports returns reports of a migrated database. It panics when a required option is missing.
 func NewReports(db *sqlx.DB, o Options) *Reports {
 	app.RequireOptions("usage.NewReports", map[string]bool{"db": db != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil})
 	o.RecordsKept = cmp.Or(o.RecordsKept, recordsKept)
-	return &Reports{db: db, o: o}
+	return &Reports{db: db, reads: cmp.Or(o.Reads, db), o: o}
 }
 
 // Run maintains the partitions of usage records and updates the statistics of models until ctx ends. Any number of replicas may

@@ -31,6 +31,7 @@ type billingLayer struct {
 	folder     *journal.Directory // The folder and the journal are nil when settlements are kept in the database.
 	journal    *journal.Log
 	applier    *sqlx.DB // The applier's pool runs batches of the journal.
+	reads      *sqlx.DB // Reports have a pool of their own.
 	leaseStore *lease.SQLStore
 	leases     *lease.Manager
 	mail       *mail.Service
@@ -41,14 +42,22 @@ type billingLayer struct {
 func (g *gatewayServer) openBilling(ctx context.Context) error {
 	b, s := &g.billing, &g.stores
 	b.ledger = billing.NewLedger(s.database.db, billing.Options{Now: s.clock.Now, IDs: s.ids, Log: g.log})
-	b.reports = usage.NewReports(s.database.db, usage.Options{Now: s.clock.Now, Log: g.log, RecordsKept: g.cfg.UsageRetention})
-	if err := g.openLeases(ctx); err != nil {
-		return err
-	}
 	var (
 		server *mail.SMTP
 		err    error
 	)
+	b.reads, err = postgres.Open(ctx, s.database.dsn, postgres.Options{
+		Name: "gateway reports", Connections: usage.ReadConnections, StatementMax: usage.ReadStatementMax, OneCore: true,
+	})
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	b.reports = usage.NewReports(s.database.db, usage.Options{
+		Now: s.clock.Now, Log: g.log, RecordsKept: g.cfg.UsageRetention, Reads: b.reads,
+	})
+	if err := g.openLeases(ctx); err != nil {
+		return err
+	}
 	if g.cfg.SMTP != "" {
 		if server, err = mail.ParseSMTP(g.cfg.SMTP); err != nil {
 			return err
@@ -144,11 +153,13 @@ func (b *billingLayer) settling() operatorpages.SettlementStatus {
 	return operatorpages.SettlementStatus{Behind: s.Unapplied, Kept: int64(s.Kept), Refused: s.Quarantined, Running: s.Running}
 }
 
-// closeBilling releases the journal's folder and closes the applier's connection.
+// closeBilling releases the journal's folder and closes the connections of the applier and of reports.
 func (g *gatewayServer) closeBilling() error {
 	b := &g.billing
-	if b.applier != nil {
-		closePool(b.applier, g.log)
+	for _, pool := range []*sqlx.DB{b.applier, b.reads} {
+		if pool != nil {
+			closePool(pool, g.log)
+		}
 	}
 	var err error
 	if b.journal != nil {

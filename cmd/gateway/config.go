@@ -15,6 +15,7 @@ import (
 
 	"umg/app"
 	"umg/app/asset"
+	"umg/app/catalog"
 	"umg/app/mail"
 	"umg/app/operator"
 	"umg/app/video"
@@ -78,7 +79,7 @@ type databaseFlags struct {
 	DatabaseURL string `env:"DATABASE_URL" secret:"address" help:"Postgres database; without it, a local one." placeholder:"URL"`
 	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Folder of the local database and generated secrets." placeholder:"DIR"`
 
-	DatabaseConnections  int           `env:"UMG_DATABASE_CONNECTIONS" help:"Connections to Postgres; 0 is 24. Five more are always open."`
+	DatabaseConnections  int           `env:"UMG_DATABASE_CONNECTIONS" help:"Connections to Postgres; 0 is 24. Up to nine more are open."`
 	PGBin                string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
 	MigrationLockTimeout time.Duration `default:"2s" env:"UMG_MIGRATION_LOCK_TIMEOUT" help:"How long a migration waits for a lock."`
 }
@@ -129,7 +130,7 @@ type videoFlags struct {
 // admissionFlags limit the load of one replica. Zero means a value that suits the machine.
 type admissionFlags struct {
 	MaxInFlight int64 `default:"0" env:"UMG_MAX_IN_FLIGHT" help:"API calls at once; 0: what memory and open files allow."`
-	MaxMemory   int64 `default:"0" env:"UMG_MAX_MEMORY" help:"MiB, a quarter for request bodies; 0: GOMEMLIMIT, or 90 % of a container."`
+	MaxMemory   int64 `default:"0" env:"UMG_MAX_MEMORY" help:"MiB; 0: GOMEMLIMIT, or 90 % of a container or 70 % of a machine."`
 
 	MaxSchedulingDelay time.Duration `default:"25ms" env:"UMG_MAX_SCHEDULING_DELAY" help:"Goroutine delay above which calls are refused."`
 }
@@ -168,6 +169,18 @@ type demoSettings struct {
 	outbox              bool // The console shows mails that cannot be sent.
 	operatorsNeedNoCode bool // Operators reach their pages without multi-factor authentication.
 	seeded              bool // The demo makes its own user and catalog, so there is no set-up.
+
+	// simulatorURL is the base URL of the simulated providers.
+	simulatorURL string
+}
+
+// isSimulated returns a function that reports whether a provider is one of the demo's simulated ones, whose faults on request do not count
+// against models. It returns nil outside demos, where no request is searched for such faults.
+func (d *demoSettings) isSimulated() func(*catalog.Provider) bool {
+	if d.simulatorURL == "" {
+		return nil
+	}
+	return func(p *catalog.Provider) bool { return strings.HasPrefix(p.BaseURL, d.simulatorURL+"/") }
 }
 
 // variablesElsewhere are environment names that no field reads: the bench and browser tests use them, and the operator names

@@ -24,6 +24,7 @@ import (
 	"umg/app/apikey"
 	"umg/app/asset"
 	"umg/app/catalog"
+	"umg/app/logwriter"
 	"umg/app/simulator"
 	"umg/app/video"
 	"umg/billing"
@@ -153,7 +154,11 @@ func (c *demoCommand) openLog() (*slog.Logger, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return slog.New(slog.NewJSONHandler(f, nil)), func() { _ = f.Close() }, nil
+	handler := logwriter.NewHandler(f, time.Now)
+	return slog.New(handler), func() {
+		_ = handler.Lines().Flush()
+		_ = f.Close()
+	}, nil
 }
 
 func (c *demoCommand) logFile() string { return filepath.Join(c.Data, "gateway.log") }
@@ -173,8 +178,9 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 		telemetryFlags: c.telemetryFlags,
 		demo: demoSettings{
 			signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, outbox: true, operatorsNeedNoCode: true, seeded: true,
-			assetWaits: asset.Waits{Settle: c.AssetCleanupDelay},
-			videoWaits: video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
+			simulatorURL: strings.TrimSuffix(simulatorURL, "/"),
+			assetWaits:   asset.Waits{Settle: c.AssetCleanupDelay},
+			videoWaits:   video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
 		},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {

@@ -73,9 +73,10 @@ func (g *gatewayServer) newAPI(leakKeys api.LeakKeys) *api.API {
 	s, b := &g.services, &g.billing
 	return api.New(api.Options{
 		Accounts: s.accounts, APIKeys: s.apiKeys, LeakKeys: leakKeys, Gate: s.admission, Content: s.content, Keys: s.keys, Catalog: s.catalog,
-		Gateway: s.text, Videos: s.videos, Assets: s.assets, Webhooks: s.webhooks, Idempotency: s.idempotency,
+		Refusals: s.refusals,
+		Gateway:  s.text, Videos: s.videos, Assets: s.assets, Webhooks: s.webhooks, Idempotency: s.idempotency,
 		Payments: b.payments, Ledger: b.ledger, Reports: b.reports, Audit: s.audit, IDs: g.stores.ids, Now: time.Now, BaseURL: g.cfg.BaseURL,
-		Documents: modelDocuments(g.stores.clock.Now, g.cfg.BaseURL),
+		Documents: modelDocuments(g.stores.clock.Now, g.cfg.BaseURL), Status: s.status,
 	})
 }
 
@@ -95,7 +96,8 @@ func (g *gatewayServer) newConsole() *console.Console {
 			Notifications: notification.New(db, now),
 		},
 		TextServices: console.TextServices{
-			Catalog: s.catalog, Gateway: s.text, Documents: modelDocuments(now, g.cfg.BaseURL), Health: s.health, RecentCalls: s.recentCalls,
+			Catalog: s.catalog, Gateway: s.text, Documents: modelDocuments(now, g.cfg.BaseURL), Health: s.health,
+			Status: s.status, RecentCalls: s.recentCalls,
 			Content: s.content, Prompts: s.prompts,
 		},
 		JobServices:     console.JobServices{Videos: s.videos, Webhooks: s.webhooks, Assets: s.assets, Repeats: s.idempotency},

@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"syscall"
+	"time"
+
+	"umg/app/logwriter"
 
 	"github.com/alecthomas/kong"
 )
@@ -66,7 +69,9 @@ func exitStatus(err error) int {
 
 func run(ctx context.Context, args []string) error {
 	var line commands
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	handler := logwriter.NewHandler(os.Stderr, time.Now)
+	defer func() { _ = handler.Lines().Flush() }()
+	log := slog.New(handler)
 	parser, err := kong.New(&line,
 		kong.Name("gateway"),
 		kong.Description("One API for many generative models, with a web console."),

@@ -8,7 +8,7 @@ func (g *gatewayServer) collectors() []prometheus.Collector {
 	all := []prometheus.Collector{
 		b.ledger.Collector(), b.leases.Collector(), b.leaseStore.Collector(), b.payments.Collector(),
 		s.limits.Collector(), s.visitorLimits.Collector(), s.admission.Collector(), s.health.Collector(), s.spend.Collector(),
-		s.videos.Collector(), s.webhooks.Collector(), s.content.Collector(),
+		s.videos.Collector(), s.webhooks.Collector(), s.content.Collector(), s.refusals.Collector(),
 	}
 	if b.journal != nil {
 		all = append(all, b.journal.Collector())

@@ -88,6 +88,7 @@ var readinessOf = map[string]string{
 	"app/prompt: postgres.StoreError":             "- saved prompts only",
 	"app/provider/health: postgres.StoreError":    "- pauses by operators only",
 	"app/provider/selection: postgres.StoreError": "- pages of operators only",
+	"app/refusal: postgres.StoreError":            "- refused requests in the console only",
 	"app/setup: postgres.StoreError":              "- the set-up of an empty gateway only",
 	"app/traffic.Hour: app.ErrStore":              "- a page of operators",
 	"app/trial: postgres.StoreError":              "- trial credit only",

@@ -21,6 +21,7 @@ import (
 	"umg/app/gateway"
 	"umg/app/idempotency"
 	"umg/app/media"
+	"umg/app/modelstatus"
 	"umg/app/notification"
 	"umg/app/prompt"
 	"umg/app/provider"
@@ -31,6 +32,7 @@ import (
 	"umg/app/provider/spend"
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
+	"umg/app/refusal"
 	"umg/app/seal"
 	"umg/app/setup"
 	"umg/app/traffic"
@@ -41,6 +43,9 @@ import (
 
 // fileTimeMax is how long one copy of a finished video can take.
 const fileTimeMax = 10 * time.Minute
+
+// statusStatsAge is how old the statistics may be by which models are judged. A worker writes new ones every minute.
+const statusStatsAge = 10 * time.Second
 
 // serviceLayer is what the API and the console call.
 type serviceLayer struct {
@@ -60,6 +65,8 @@ type serviceLayer struct {
 	admission     *admission.Controller
 	minuteCounts  *traffic.MinuteCounts
 	recentCalls   *traffic.RecentCalls
+	status        *modelstatus.Service
+	refusals      *refusal.Log
 
 	text        *gateway.Gateway
 	videos      *video.Service
@@ -70,8 +77,6 @@ type serviceLayer struct {
 	idempotency *idempotency.Service
 	prices      *notification.PriceChanges
 	setup       *setup.Service // Setup is nil in a demo, which seeds itself.
-
-	heapFloor []byte // HeapFloor is kept until the process ends and never used.
 }
 
 // upstreamServices are the catalog and what knows its providers.
@@ -88,9 +93,9 @@ type upstreamServices struct {
 // openServices opens the services in the order in which they need each other.
 func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.SecretLookup) (err error) {
 	memoryMax := admission.LimitMemory(g.cfg.MaxMemory << 20)
-	g.services.heapFloor = admission.HeapFloor(memoryMax)
 	g.services.admission = admission.New(admission.Options{
 		InFlightMax: g.cfg.MaxInFlight, MemoryMax: memoryMax, LateMax: g.cfg.MaxSchedulingDelay, Cores: runtime.GOMAXPROCS(0),
+		Headroom: admission.Headroom(memoryMax),
 	})
 	g.openAccounts()
 	if err = g.openUpstreams(ctx, secrets); err != nil {
@@ -108,7 +113,10 @@ func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.Secret
 		Providers: s.providers, Health: s.health,
 		Now: time.Now, Random: mathrand.IntN, Egress: s.egress, KeepAlive: g.cfg.KeepAlive, Tracer: s.traces.tracer(),
 		Credit: g.billing.leases.CheckCredit, Rates: g.cfg.rates(), Log: g.log,
-		EndUserKey: seal.Derive(g.stores.key, "umg end users"),
+		EndUserKey: seal.Derive(g.stores.key, "umg end users"), IsSimulated: g.cfg.demo.isSimulated(),
+	})
+	s.status = modelstatus.New(modelstatus.Options{
+		Now: g.stores.clock.Now, Health: s.health, Stats: g.billing.reports.RecentModels, StatsAge: statusStatsAge, Log: g.log,
 	})
 	g.openSetup(secrets)
 	return nil
@@ -151,6 +159,7 @@ func (g *gatewayServer) openAccounts() {
 	})
 	s.audit = audit.New(db, now, g.stores.ids)
 	s.keys = apikey.NewCache(db, apikey.CacheOptions{Now: now, Log: g.log})
+	s.refusals = refusal.New(db, refusal.Options{Now: now, Log: g.log, Owner: s.keys.Owner, Kept: g.cfg.UsageRetention})
 }
 
 // openUpstreams opens the catalog and what watches and reaches its providers, with the pauses that operators have set. Operators
@@ -249,7 +258,8 @@ func (g *gatewayServer) openJobs() (err error) {
 		Ledger: g.billing.ledger, Snapshot: s.catalog.Snapshot, Limits: s.limits, Health: s.health,
 		Upstreams: videoapi.New(s.providers, s.files), Store: g.stores.blobs, Thumbnailer: thumbnails, Events: s.webhooks, Egress: s.egress,
 		Assets: s.assets, Now: now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: g.log,
-		Tracer: s.traces.tracer(), BaseURL: g.cfg.BaseURL, Retention: g.cfg.VideoRetention, Waits: g.cfg.demo.videoWaits,
+		IsSimulated: g.cfg.demo.isSimulated(),
+		Tracer:      s.traces.tracer(), BaseURL: g.cfg.BaseURL, Retention: g.cfg.VideoRetention, Waits: g.cfg.demo.videoWaits,
 	})
 	s.prices = notification.NewPriceChanges(db, notification.PriceOptions{
 		Catalog: s.catalog.Snapshot, Accounts: s.accounts, Mail: g.billing.mail, Now: now, BaseURL: g.cfg.BaseURL, Log: g.log,
@@ -264,7 +274,7 @@ func (s *serviceLayer) workers(dsn string) []worker {
 	}
 	workers := []worker{
 		s.admission.Run, s.limits.Run, s.accounts.Run, s.apiKeys.Run, s.idempotency.Run, s.assets.Run,
-		s.minuteCounts.Run, s.recentCalls.Run, s.content.Run, s.prices.Run, s.spend.Run,
+		s.minuteCounts.Run, s.recentCalls.Run, s.refusals.Run, s.content.Run, s.prices.Run, s.spend.Run,
 		listening(s.videos.Run), listening(s.webhooks.Run), listening(s.keys.Run), listening(s.catalog.Run), listening(s.health.Run),
 	}
 	if s.setup != nil {

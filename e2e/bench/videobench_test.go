@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
 	"umg/e2e/harness"
 )
 

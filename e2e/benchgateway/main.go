@@ -25,6 +25,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/gateway"
+	"umg/app/logwriter"
 	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/ratelimit"
@@ -55,7 +56,9 @@ func run(ctx context.Context, dsn, upstream, logFile string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	log := slog.New(slog.NewJSONHandler(file, nil))
+	handler := logwriter.NewHandler(file, time.Now)
+	defer func() { err = errors.Join(handler.Lines().Flush(), err) }()
+	log := slog.New(handler)
 	db, err := postgres.Open(ctx, dsn, postgres.Options{Name: "benchgateway"})
 	if err != nil {
 		return err

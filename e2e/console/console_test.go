@@ -135,7 +135,7 @@ func TestConsoleFirstLight(t *testing.T) {
 	r := callWithSDK(t, g.BaseURL, key)
 	p.RequireText("Your first request was answered")
 	p.Open(g.ConsoleURL + "/console")
-	p.Must(p.Expect.Locator(p.Locator(`[data-testid="request"]`)).ToHaveCount(2))
+	p.Must(p.Expect.Locator(p.Locator(`[data-testid="request"]`, playwright.PageLocatorOptions{HasText: "Answered"})).ToHaveCount(2))
 	p.RequireText("Answered")
 	p.SaveScreenshot("arrived")
 	p.CheckAccessibility()
@@ -147,12 +147,15 @@ func TestConsoleFirstLight(t *testing.T) {
 	if b.Posted != 5_000_000_000-spent || b.Held != 0 {
 		t.Errorf("the balance is %+v after %d nano-dollars", b, spent)
 	}
-	// The page says the same number, every digit of it.
+	// The page says the same number in whole cents, never more than there is, and every digit of it in its title.
 	exact := strings.TrimRight(new(big.Rat).SetFrac64(b.Posted, 1_000_000_000).FloatString(9), "0")
-	shown, err := p.Locator("#balance").TextContent()
+	cents := fmt.Sprintf("$%d.%02d", b.Posted/1_000_000_000, b.Posted/10_000_000%100)
+	shown, err := p.Locator("#balance .num").TextContent()
 	p.Must(err)
-	if !strings.Contains(shown, exact) {
-		t.Errorf("the page shows %q, the ledger %s", shown, exact)
+	title, err := p.Locator("#balance .num").GetAttribute("title")
+	p.Must(err)
+	if shown != cents || title != "$"+exact {
+		t.Errorf("the page shows %q and %q, the ledger %s", shown, title, exact)
 	}
 	g.CheckLedger(t)
 }

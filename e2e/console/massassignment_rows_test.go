@@ -204,6 +204,8 @@ var assignments = map[string]assignment{
 	"POST /console/settings/name":                      {body: "name={fresh}"},
 	"POST /console/settings/email":                     {body: passwordField + "&email={fresh}@example.com", few: true, scene: signedUp},
 	"POST /console/settings/videos":                    {body: "video_ask_above=7"},
+	"POST /console/settings/times":                     {body: "time_zone=UTC&clock=12"},
+	"POST /console/requests/columns":                   {body: "show=cost"},
 	"POST /console/settings/password":                  {body: passwordField + "&password=another+horse+battery+staple", few: true, scene: signedUp},
 	"POST /console/settings/security/codes":            {body: passwordField, few: true, scene: signedUp},
 	"POST /console/settings/security/codes/confirm":    {body: "code={code}", status: http.StatusOK, few: true, scene: enrolling},

@@ -57,6 +57,11 @@ func TestConsoleModelsAreFoundByPriceAndPurpose(t *testing.T) {
 	p.FollowLink("Fjord Pro")
 	p.Must(p.Expect.Locator(p.Locator("h1")).ToHaveText("Fjord Pro"))
 	p.RequireText("1M tokens")
+	p.CheckAccessibility()
+	p.FollowLink("Performance")
+	p.RequireText("Last 90 days")
+	p.CheckAccessibility()
+	p.FollowLink("API")
 	p.Must(p.Locator("#fields-style").GetByRole("tab", playwright.LocatorGetByRoleOptions{Name: "Native"}).Click())
 	p.Must(p.Expect.Locator(p.Locator("#fields-style-panel-native").GetByText("generationConfig").First()).ToBeVisible())
 	// Both sets of tabs follow the same choice.
@@ -72,7 +77,7 @@ func TestConsoleModelPageSaysWhatTheAPIDoes(t *testing.T) {
 	c := harness.SharedDemo(t).NewCustomer(t, "model-page")
 	person := harness.NewConsoleClient(t, c.Gateway)
 	person.SignIn(t, c.Email, c.Password)
-	page := person.Visit(t, "/console/models/"+harness.CheapModel, nil).Body
+	page := person.Visit(t, "/console/models/"+harness.CheapModel, nil).Body + person.Visit(t, "/console/models/"+harness.CheapModel+"?tab=api", nil).Body
 	call := c.Call(t, "POST", "/v1/chat/completions", harness.ChatRequest(harness.CheapModel, "echo: limits"))
 	for _, header := range []string{"X-Ratelimit-Limit-Requests", "X-Ratelimit-Limit-Tokens"} {
 		limit := call.Header.Get(header)

@@ -30,7 +30,7 @@ var plainForms = []plainForm{
 	{path: "/settings", fields: [][2]string{{"#name", "Ada Plain"}}, sees: "Your name was saved."},
 	{path: "/settings/notifications", button: "form.notify > button[type=submit], form.notify footer button[type=submit], form.notify button[data-variant=primary]", sees: "saved"},
 	{path: "/models", fields: [][2]string{{"#models-q", "fjord"}}, sees: "Fjord Pro"},
-	{path: "/models/meridian/atlas-large", fields: [][2]string{{"#calc-requests", "1000"}}, sees: "Atlas Large"},
+	{path: "/models/meridian/atlas-large?tab=cost", fields: [][2]string{{"#calc-requests", "1000"}}, sees: "Atlas Large"},
 	{path: "/docs", fields: [][2]string{{"#docs-q", "webhook"}}, sees: "Webhooks"},
 	{path: "/requests", fields: [][2]string{{"#requests-q", "req_nothing"}}, sees: "No request"},
 	{path: "/playground", fields: [][2]string{{"#play-prompt", "echo: without any scripts"}}, button: "[data-send]", sees: "without any scripts"},

@@ -78,7 +78,7 @@ func TestPlaygroundCostsWhatItSays(t *testing.T) {
 		c.AccountID).Scan(&styles, &keys); err != nil || styles != 4 || keys != 0 {
 		t.Errorf("%d styles, %d of keys, %v", styles, keys, err)
 	}
-	shownBalance, err := p.Locator("#balance .money").TextContent()
+	shownBalance, err := p.Locator("#balance .num").TextContent()
 	p.Must(err)
 	if want := strings.TrimSpace(shownBalance); !strings.HasPrefix(want, "$4.") {
 		t.Errorf("the balance on the page is %q", want)
@@ -95,7 +95,7 @@ func TestPlaygroundStopKeepsWhatCame(t *testing.T) {
 	p := playground(t, c, harness.CheapModel, "chat")
 	p.Must(p.GetByLabel("Your message").Focus())
 	p.Must(p.Keyboard().Type("count to 4000"))
-	p.Must(p.Expect.Locator(p.Locator("[data-estimate]")).ToContainText(" – $"))
+	p.Must(p.Expect.Locator(p.Locator("[data-estimate]")).ToContainText("Est. ≤ $"))
 	p.Must(p.Keyboard().Press("Control+Enter"))
 	p.Must(p.Expect.Locator(p.Locator("[data-answer] [data-text]")).ToContainText("1 2 3"))
 	p.Must(p.Expect.Locator(p.Locator("[data-stop]")).ToBeVisible())

@@ -252,6 +252,8 @@ var intrusions = map[string]intrusion{
 	"POST /console/settings/name":                                {body: "name=mine"},
 	"POST /console/settings/email":                               {body: "email=x@example.com&password=wrong"},
 	"POST /console/settings/videos":                              {body: "video_ask_above=7"},
+	"POST /console/settings/times":                               {body: "time_zone=UTC&clock=12"},
+	"POST /console/requests/columns":                             {body: "show=cost"},
 	"POST /console/settings/password":                            {body: "password=wrong&new=also wrong"},
 	"GET /console/settings/security":                             {},
 	"GET /console/settings/security/codes":                       {},

@@ -38,6 +38,7 @@ func walkVisitor(w *walker) {
 	w.count(`[data-testid="model"]`, 3)
 	w.hand.presses(w.on(playwright.AriaRoleLink, "Atlas Small"))
 	w.title("Atlas Small")
+	w.link("Cost")
 	w.text("Input tokens", "2000")
 	w.text("Output tokens", "0")
 	w.shows("main", "$0.0003")

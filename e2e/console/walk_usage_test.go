@@ -26,6 +26,7 @@ func walkZoom(w *walker) {
 		w.zooms()
 		w.shows("#usage-title", step)
 	}
+	w.at("#usage-export > summary")
 	file := w.downloads(w.on(playwright.AriaRoleLink, "JSON"))
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), harness.CheapModel) || strings.Contains(string(text), "atlas-nano") {
 		w.T.Errorf("the exported usage: %.300s %v", text, err)

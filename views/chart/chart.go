@@ -27,6 +27,8 @@ type Chart struct {
 
 	BudgetName string
 	Slim       bool // a second chart below the first, which always shows its budget
+	// Brush is the address that shows a part of the chart, without its bounds. It is empty when no part can be chosen.
+	Brush string
 }
 
 // Column is one step.
@@ -45,6 +47,11 @@ type Column struct {
 	Total     int64
 	BeforeSum int64
 	Hint      string
+	// From and To are the bounds of the column in the address Brush.
+	From, To string
+	// Words are the values in text: each of Values, and their total, and the value of the previous period where it is compared.
+	Words                   []string
+	TotalWords, BeforeWords string
 }
 
 // Piece is the part of one group.
@@ -141,9 +148,14 @@ func (col *Column) draw(i, n int, top int64, w Words, compared bool) {
 			col.Pieces = append(col.Pieces, Piece{Series: s, Y: Position(foot), Height: Position(height)})
 		}
 	}
-	col.Hint = col.Full + ": " + w.Full(col.Total)
+	for _, value := range col.Values {
+		col.Words = append(col.Words, w.Full(value))
+	}
+	col.TotalWords = w.Full(col.Total)
+	col.Hint = col.Full + ": " + col.TotalWords
 	if compared {
-		col.Hint += ", the period before " + w.Full(col.BeforeSum)
+		col.BeforeWords = w.Full(col.BeforeSum)
+		col.Hint += ", the period before " + col.BeforeWords
 		col.Before = Position(FullScale - HeightOf(col.BeforeSum, top))
 		col.BeforeX, col.BeforeEnd = Position(left), Position(right)
 	}

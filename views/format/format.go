@@ -32,6 +32,33 @@ func DollarParts(a app.Amount) (main, fine string) {
 	return main + "." + fraction[:2], fraction[2:]
 }
 
+// ColumnDecimals is how many decimals every amount of a column of requests has, so that the points are aligned.
+const ColumnDecimals = 6
+
+// ColumnDollars prints an amount with a fixed number of decimals, rounded to the nearest. An amount above zero that would be printed as
+// zero is printed as less than the smallest one.
+func ColumnDollars(a app.Amount, decimals int) string {
+	unit := app.Dollar
+	for range decimals {
+		unit /= 10
+	}
+	sign := ""
+	if a < 0 {
+		sign, a = "\u2212", -a
+	}
+	if a > 0 && a < unit {
+		return sign + "<" + ColumnDollars(unit, decimals)
+	}
+	rounded := int64((a + unit/2) / unit)
+	scale := int64(app.Dollar / unit)
+	text := sign + "$" + Count(rounded/scale)
+	if decimals == 0 {
+		return text
+	}
+	fraction := strconv.FormatInt(scale+rounded%scale, 10)[1:]
+	return text + "." + fraction
+}
+
 // Count prints a count with its thousands apart.
 func Count(n int64) string {
 	if n < 0 {

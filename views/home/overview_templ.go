@@ -1601,7 +1601,7 @@ func recentFailures(o Overview) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Card("Recent failures", cardLink(o.Failures.any(), "/console/requests?outcome=failed", "All failed")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var57), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Card("Recent failures", cardLink(o.Failures.any(), "/console/requests?outcome=not_succeeded", "All errors")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var57), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

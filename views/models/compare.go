@@ -89,20 +89,21 @@ func (c Comparison) groups() []compareGroup {
 			c.row("Sizes", views.Model.SizesText), c.row("Seconds", views.Model.SecondsText),
 		}},
 		{"What it takes", c.abilityRows()},
-		{"Last hour", []compareRow{
+		{"Last 24 hours", []compareRow{
+			c.row("Success", func(m views.Model) string {
+				if !m.Callable() {
+					return ""
+				}
+				return m.Now.HealthText()
+			}),
 			c.row("First token, p50", func(m views.Model) string { return told(m.Now.FirstByteP50) }),
 			c.row("First token, p95", func(m views.Model) string { return told(m.Now.FirstByteP95) }),
 			c.row("Tokens a second, p50", func(m views.Model) string { return strings.Trim(m.Now.SpeedText(), "–") }),
-			c.row("Calls answered", func(m views.Model) string {
-				if m.Now.CallsText() == 0 {
-					return ""
-				}
-				return answeredShare(m.Now.Answered, m.Now.CallsText())
-			}),
 		}},
 		{"Limits", c.limitRows()},
 		{"Life", []compareRow{
 			c.row("Status", func(m views.Model) string { return m.Badge(c.Now).Text }),
+			c.row("Use instead", func(m views.Model) string { return insteadText(m.Now.Instead) }),
 			c.row("Released", func(m views.Model) string { return format.Day(m.Released) }),
 			c.row("Shuts down", func(m views.Model) string { return dayOrNothing(m.Shutdown) }),
 		}},
@@ -117,6 +118,15 @@ func (c Comparison) groups() []compareGroup {
 		}
 	}
 	return groups
+}
+
+// insteadText names the models to use in place of another.
+func insteadText(models []views.ModelRef) string {
+	names := make([]string, len(models))
+	for i, m := range models {
+		names[i] = m.Name
+	}
+	return strings.Join(names, " or ")
 }
 
 func tokensText(n int64) string {

@@ -10,18 +10,71 @@ import (
 // Detail is the page of one model.
 type Detail struct {
 	views.Shell
-	Model     views.Model
-	Contracts []Contract   // contracts of the styles in which the model answers
-	KeyHint   string       // masked form of one of the reader's keys, empty without one
-	Language  string       // language of the first sample, from the cookie umg_language
-	Style     string       // style of the first sample, from the cookie umg_style
-	Factor    int          // multiplier of the account's default limits
-	Days      []Day        // the last 90 days, in order of time
+	Model views.Model
+	// HasAPI means that the model has contracts, which the part about the API shows.
+	HasAPI    bool
+	Contracts []Contract // contracts of the styles in which the model answers
+	KeyHint   string     // masked form of one of the reader's keys, empty without one
+	Language  string     // language of the first sample, from the cookie umg_language
+	Style     string     // style of the first sample, from the cookie umg_style
+	Factor    int        // multiplier of the account's default limits
+	// Tab is the part of the page that is shown, one of the Tab constants.
+	Tab  string
+	Days []Day // the last 90 days, in order of time
+	// Providers says how each provider of the model does.
+	Providers Performance
 	Past      []PastPrices // newest first
 	Next      *PastPrices  // announced prices; nil without any
 	Changes   []Change     // newest first
 	Calc      *Calculation // nil for a model without prices
 	Last      *LastCalls   // nil until the reader asks for it
+}
+
+// The parts of the page of a model. Each is a page of its own, so that the first one is short.
+const (
+	TabOverview    = ""
+	TabPerformance = "performance"
+	TabCost        = "cost"
+	TabAPI         = "api"
+	TabHistory     = "history"
+)
+
+// ParseTab returns the part that an address names, or the first one.
+func ParseTab(name string) string {
+	switch name {
+	case TabPerformance, TabCost, TabAPI, TabHistory:
+		return name
+	}
+	return TabOverview
+}
+
+// detailTab is a link to a part of the page.
+type detailTab struct{ name, label string }
+
+// partTabs are the parts that say something about the model.
+func (d Detail) partTabs() []detailTab {
+	list := []detailTab{{TabOverview, "Overview"}}
+	if d.Model.State != views.ModelComing {
+		list = append(list, detailTab{TabPerformance, "Performance"})
+	}
+	if len(d.Model.Prices) > 0 || len(d.Model.SizePrices) > 0 {
+		list = append(list, detailTab{TabCost, "Cost"})
+	}
+	if d.HasAPI {
+		list = append(list, detailTab{TabAPI, "API"})
+	}
+	return append(list, detailTab{TabHistory, "History"})
+}
+
+// tabPath is the address of a part of the page.
+func (d Detail) tabPath(tab string) string { return TabPath(d.Model.ID, tab) }
+
+// TabPath is the address of a part of the page of a model.
+func TabPath(id, tab string) string {
+	if tab == TabOverview {
+		return views.ModelPath(id)
+	}
+	return views.ModelPath(id) + "?tab=" + tab
 }
 
 // Contract describes the requests that a model accepts in one style.

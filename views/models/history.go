@@ -16,6 +16,7 @@ import (
 type Day struct {
 	Day              time.Time
 	Answered, Failed int64
+	Judged           bool // There were enough calls to judge the day.
 }
 
 const (
@@ -40,19 +41,22 @@ func (d Detail) strip() []stripDay {
 		days[i] = stripDay{state: "none", title: format.Day(day) + ": no data", x: strconv.Itoa(i * stripStep)}
 		for _, known := range d.Days {
 			if calls := known.Answered + known.Failed; calls > 0 && known.Day.UTC().Equal(day) {
-				days[i].state = stripState(known)
 				days[i].title = format.Day(day) + ": " + dayWords(known)
+				if known.Judged {
+					days[i].state = stripState(known.Answered, known.Failed)
+				}
 			}
 		}
 	}
 	return days
 }
 
-func stripState(d Day) string {
-	switch calls := d.Answered + d.Failed; {
-	case d.Failed*thousandth >= views.FailingFrom*calls:
+// stripState is the color of a part of a strip: good, some or bad.
+func stripState(answered, failed int64) string {
+	switch calls := answered + failed; {
+	case failed*thousandth >= views.FailingFrom*calls:
 		return "bad"
-	case d.Failed*thousandth >= views.TroubledFrom*calls:
+	case failed*thousandth >= views.TroubledFrom*calls:
 		return "some"
 	}
 	return "good"
@@ -64,21 +68,9 @@ func dayWords(d Day) string {
 	if d.Failed == 0 {
 		return "all of " + format.CountOf(calls, "call", "calls") + " answered"
 	}
-	return answeredShare(d.Answered, calls) + " of " + format.CountOf(calls, "call", "calls") + " answered, " + format.Count(d.Failed) +
-		" failed"
+	return views.SuccessShare(d.Answered, calls) + " of " + format.CountOf(calls, "call", "calls") + " answered, " +
+		format.Count(d.Failed) + " failed"
 }
-
-// answeredShare is a share of calls with up to two decimals. Not quite all are never shown as all.
-func answeredShare(answered, calls int64) string {
-	const parts = 10_000
-	if calls <= 0 {
-		return "–"
-	}
-	n := answered * parts / calls
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatInt(n/100, 10)+"."+twoDigits(n%100), "0"), ".") + "%"
-}
-
-func twoDigits(n int64) string { return strconv.FormatInt(100+n, 10)[1:] }
 
 // stripSummary is the strip in words.
 func (d Detail) stripSummary() string {
@@ -99,7 +91,7 @@ func (d Detail) stripSummary() string {
 		return "No one called this model in the last 90 days."
 	}
 	calls := all.Answered + all.Failed
-	text := answeredShare(all.Answered, calls) + " of " + format.CountOf(calls, "call", "calls") + " answered in 90 days"
+	text := views.SuccessShare(all.Answered, calls) + " of " + format.CountOf(calls, "call", "calls") + " answered in 90 days"
 	if known < stripDays {
 		text += ", on " + format.CountOf(known, "day", "days") + " with calls"
 	}
@@ -350,16 +342,6 @@ func listChange(from, to string) string {
 		return "in another order"
 	}
 	return strings.Join(parts, "; ")
-}
-
-// nowWord is the model's last hour in a few words.
-func nowWord(n views.ModelNow) string {
-	v, ok := n.Health()
-	if !ok {
-		return "No calls"
-	}
-	return v.Text + " · " + answeredShare(n.Answered, n.CallsText()) + " success (" + format.Count(n.Answered) + " of " +
-		format.CountOf(n.CallsText(), "call", "calls") + ")"
 }
 
 func termOptions(terms []CalcTerms) []ui.Option {

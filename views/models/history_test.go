@@ -13,19 +13,19 @@ func TestNinetyDaysAreDrawnAlsoWhereNothingIsKnown(t *testing.T) {
 	today := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	d := Detail{Shell: views.Shell{Now: today.Add(9 * time.Hour)}, Days: []Day{
 		{Day: today.AddDate(0, 0, -90), Answered: 5, Failed: 5}, // a day too old
-		{Day: today.AddDate(0, 0, -89), Answered: 3}, {Day: today.AddDate(0, 0, -2), Answered: 990, Failed: 10},
-		{Day: today.AddDate(0, 0, -1), Answered: 9, Failed: 1}, {Day: today},
+		{Day: today.AddDate(0, 0, -89), Answered: 3}, {Day: today.AddDate(0, 0, -2), Answered: 990, Failed: 10, Judged: true},
+		{Day: today.AddDate(0, 0, -1), Answered: 90, Failed: 10, Judged: true}, {Day: today},
 	}}
 	strip := d.strip()
-	if len(strip) != 90 || strip[0].state != "good" || strip[87].state != "some" || strip[88].state != "bad" || strip[89].state != "none" || strip[1].state != "none" {
+	if len(strip) != 90 || strip[0].state != "none" || strip[87].state != "some" || strip[88].state != "bad" || strip[89].state != "none" || strip[1].state != "none" {
 		t.Errorf("%+v", strip)
 	}
 	if strip[0].title != "24 Aug 2026: all of 3 calls answered" || strip[89].title != "21 Nov 2026: no data" ||
-		strip[88].title != "20 Nov 2026: 90% of 10 calls answered, 1 failed" {
+		strip[88].title != "20 Nov 2026: 90.0 % of 100 calls answered, 10 failed" {
 		t.Errorf("%s; %s; %s", strip[0].title, strip[88].title, strip[89].title)
 	}
 	d.Days = d.Days[1:]
-	if got := d.stripSummary(); got != "98.91% of 1,013 calls answered in 90 days, on 3 days with calls; failures on 2 days." {
+	if got := d.stripSummary(); got != "98.1 % of 1,103 calls answered in 90 days, on 3 days with calls; failures on 2 days." {
 		t.Error(got)
 	}
 	if got := (Detail{}).stripSummary(); !strings.HasPrefix(got, "No one called") {
@@ -36,9 +36,9 @@ func TestNinetyDaysAreDrawnAlsoWhereNothingIsKnown(t *testing.T) {
 func TestNotQuiteAllCallsAreNeverAll(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string][2]int64{
-		"100%": {5, 5}, "99.99%": {999_999, 1_000_000}, "97.3%": {973, 1000}, "90%": {9, 10}, "0%": {0, 3}, "33.33%": {1, 3}, "–": {0, 0}, "99.05%": {9905, 10_000},
+		"100 %": {5, 5}, "99.9 %": {999_999, 1_000_000}, "97.3 %": {973, 1000}, "90.0 %": {9, 10}, "0.0 %": {0, 3}, "33.3 %": {1, 3}, "–": {0, 0},
 	} {
-		if got := answeredShare(c[0], c[1]); got != want {
+		if got := views.SuccessShare(c[0], c[1]); got != want {
 			t.Errorf("%v is %s, want %s", c, got, want)
 		}
 	}

@@ -182,7 +182,7 @@ func (l List) featureChips() []ui.ChipOption {
 }
 
 func (l List) statusChips() []ui.ChipOption {
-	return l.chips(statusNames(), format.Capitalize, func(m views.Model, v string) bool { return m.Status(l.Now) == v })
+	return l.chips(statusNames(), statusLabel, func(m views.Model, v string) bool { return slices.Contains(m.Statuses(l.Now), v) })
 }
 
 func featureLabel(name string) string {
@@ -268,6 +268,11 @@ func (q Query) unitWord() string {
 		return "1K"
 	}
 	return "1M"
+}
+
+// limitsDiffer says whether any model has limits other than those of the account, which the list then shows.
+func (l List) limitsDiffer() bool {
+	return slices.ContainsFunc(l.All, func(m views.Model) bool { return m.Limits.Differ() })
 }
 
 // limitsHead heads the column of limits.

@@ -63,7 +63,19 @@ func featureNames() []string {
 
 // The statuses that models are looked for by.
 var statuses = []ui.ChipOption{
-	{Value: "available", Label: "Available"}, {Value: "deprecated", Label: "Deprecated"}, {Value: "coming", Label: "Coming soon"},
+	{Value: "available", Label: "Available"}, {Value: "degraded", Label: "Degraded"}, {Value: "failing", Label: "Failing"},
+	{Value: "paused", Label: "Paused"}, {Value: "unavailable", Label: "No provider"}, {Value: "deprecated", Label: "Deprecated"},
+	{Value: "coming", Label: "Coming soon"},
+}
+
+// statusLabel is the name of a status for people.
+func statusLabel(value string) string {
+	for _, s := range statuses {
+		if s.Value == value {
+			return s.Label
+		}
+	}
+	return value
 }
 
 func statusNames() []string {
@@ -238,7 +250,7 @@ func (q Query) matches(m views.Model, allowed []string, now time.Time) bool {
 		return false
 	}
 	return either(q.Capabilities, m.Capabilities) && either(q.Styles, m.StyleNames()) && either(q.Outputs, m.Output) &&
-		either(q.Statuses, []string{m.Status(now)}) && (q.Context == 0 || m.ContextTokens >= q.Context) && q.affords(m) &&
+		either(q.Statuses, m.Statuses(now)) && (q.Context == 0 || m.ContextTokens >= q.Context) && q.affords(m) &&
 		(allowed == nil || slices.Contains(allowed, m.ID))
 }
 

@@ -23,15 +23,18 @@ type Accounts struct {
 
 // Account is an account as operators see it.
 type Account struct {
-	ID, Name  string
-	Owner     string // e-mail address of the first owner; empty without one
-	People    int
-	Balance   app.Amount
-	Owed      app.Amount
-	Spent     *app.Amount // spend of 30 days; nil when adding it up took too long
+	ID, Name string
+	// Owner is the e-mail address of the first owner. It is empty without one.
+	Owner   string
+	People  int
+	Balance app.Amount
+	Owed    app.Amount
+	// Spent is the spend of 30 days. It is nil when adding it up took too long.
+	Spent     *app.Amount
 	CreatedAt time.Time
-	Paid      bool // the account has had other credit than the trial's
-	Frozen    bool
+	// Paid means that the account has had other credit than the trial's.
+	Paid   bool
+	Frozen bool
 	// Uncharged accounts have their calls recorded and pay nothing for them.
 	Uncharged    bool
 	Indebted     bool // frozen only because of its debt

@@ -33,6 +33,9 @@ const (
 	// ManagedUnserved models have routes, but no provider of them can be used now.
 	ManagedUnserved ManagedState = "unserved"
 	ManagedPaused   ManagedState = "paused"
+	// ManagedFailing and ManagedDegraded models are offered, and a tenth or a hundredth of their calls fail.
+	ManagedFailing  ManagedState = "failing"
+	ManagedDegraded ManagedState = "degraded"
 	// ManagedHidden models are announced to customers and cannot be called.
 	ManagedHidden  ManagedState = "hidden"
 	ManagedRetired ManagedState = "retired"
@@ -172,6 +175,10 @@ func (s ManagedState) verdict() views.Badge {
 		return views.Badge{Tone: ui.Danger, Text: "Not served"}
 	case ManagedPaused:
 		return views.Badge{Tone: ui.Warning, Text: "Paused"}
+	case ManagedFailing:
+		return views.Badge{Tone: ui.Danger, Text: "Failing"}
+	case ManagedDegraded:
+		return views.Badge{Tone: ui.Warning, Text: "Degraded"}
 	case ManagedRetired:
 		return views.Badge{Tone: ui.Plain, Text: "Retired"}
 	}

@@ -52,6 +52,8 @@ type TrafficModel struct {
 	Pause  *TrafficPause // pause by an operator
 	Closed string        // the catalog's own notice, when the catalog has paused the model
 	Stops  bool          // the catalog has paused it
+	State  views.ModelState
+	Now    views.ModelNow
 	Routes []TrafficRoute
 }
 
@@ -374,7 +376,15 @@ func (r TrafficRoute) placeNote() string {
 	return ""
 }
 
-// verdict is how a model does.
+// badge is the state of a model as customers see it. A model that is in no catalog any more has only a pause.
+func (m TrafficModel) badge(now time.Time) views.Badge {
+	if m.State == "" {
+		return m.verdict()
+	}
+	return views.Model{State: m.State}.Badge(now)
+}
+
+// verdict is how the routes of a model do.
 func (m TrafficModel) verdict() views.Badge {
 	if m.Pause != nil || m.Stops {
 		return views.Badge{Tone: ui.Warning, Text: "Paused"}

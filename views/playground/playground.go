@@ -35,16 +35,19 @@ const PanesMax = 4
 type Playground struct {
 	views.Shell
 	Pane
-	Others   []Pane        // panes beside the first, at most PlayPanesMax with it
-	Models   []views.Model // models that can be called
-	ImageMax int64         // maximum bytes of an image
+	Others []Pane // panes beside the first, at most PlayPanesMax with it
+	// Models are those that can be called, and paused ones.
+	Models   []views.Model
+	ImageMax int64 // maximum bytes of an image
 }
 
 // Pane is one model with its settings and its conversation: one form. The form's field "pane" gives its number back, so
 // that a pane which is drawn again keeps its ids.
 type Pane struct {
-	Number  int // 0 to 3, unique in the page
-	Model   views.Model
+	Number int // 0 to 3, unique in the page
+	Model  views.Model
+	// Warned is the requested model when it is paused or failing.
+	Warned  *views.Model
 	Style   views.Style
 	Params  []Param
 	Form    Form

@@ -36,6 +36,8 @@ type Detail struct {
 	Older     string
 	Content   CallContent
 	ErrorDocs string // address of the documentation of the error code
+	// Message is the error message that the client was sent. It is empty when it is not known.
+	Message string
 }
 
 // near is the page of a neighbour, in the same list.
@@ -211,7 +213,7 @@ func (d Detail) timeline() []moment {
 	}
 	list := []moment{
 		{icon: ui.IconPlay, title: "The call arrived", text: key},
-		{icon: ui.IconCheck, title: "Key, limits and request checked", text: "What fails here is refused at once and leaves no record."},
+		{icon: ui.IconCheck, title: "Key, limits and request checked", text: "What fails here is refused at once and costs nothing."},
 		{icon: ui.IconWallet, title: "Credit reserved", text: reservedWords(d.Reserved)},
 	}
 	list = append(list, d.attempts()...)
@@ -288,10 +290,34 @@ func (d Detail) finishWords() string {
 	return ""
 }
 
-// curl is the call without its content, which is seldom kept.
+// curl is the call as a command, with its own body where that is stored whole.
 func (d Detail) curl() string {
+	body := d.sampleBody()
+	if d.hasBody() {
+		body = d.Content.Request.Text
+	}
+	return "curl " + strings.TrimSuffix(d.BaseURL, "/v1") + views.Style(d.Request.Style).Path() + " \\\n  -H \"Authorization: Bearer " +
+		codesample.KeyPlaceholder + "\" \\\n" +
+		"  -H \"Content-Type: application/json\" \\\n  -d " + codesample.ShellText(body)
+}
+
+// hasBody reports whether the body of the request is stored without anything cut off or taken out.
+func (d Detail) hasBody() bool {
+	c := d.Content
+	return c.State == ContentKept && c.Request.JSON && !c.Request.Cut && c.Redacted == 0 && c.Request.Text != ""
+}
+
+func (d Detail) curlSaid() string {
+	if d.hasBody() {
+		return "Copied as cURL, with its content"
+	}
+	return "Copied as cURL, without the content"
+}
+
+// sampleBody is a body for the model and style of the call, in which the reader fills in the content.
+func (d Detail) sampleBody() string {
 	r := d.Request
-	path, body := views.Style(r.Style).Path(), `{"model": `+codesample.Quote(r.Model)+`, "messages": [{"role": "user", "content": "…"}]`
+	body := `{"model": ` + codesample.Quote(r.Model) + `, "messages": [{"role": "user", "content": "…"}]`
 	switch views.Style(r.Style) {
 	case "messages":
 		body += `, "max_tokens": 1024`
@@ -308,7 +334,5 @@ func (d Detail) curl() string {
 	if r.Streamed {
 		body += `, "stream": true`
 	}
-	return "curl " + strings.TrimSuffix(d.BaseURL, "/v1") + path + " \\\n  -H \"Authorization: Bearer " + codesample.KeyPlaceholder +
-		"\" \\\n" +
-		"  -H \"Content-Type: application/json\" \\\n  -d " + codesample.ShellText(body+"}")
+	return body + "}"
 }

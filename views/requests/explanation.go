@@ -6,12 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"umg/views"
 	"umg/views/format"
 )
-
-// why is a question about a call and its answer, made from its record alone.
-type why struct{ question, answer string }
 
 // said is one sentence of an answer, and when it is true of a call. An answer is every sentence that is, in order, up to one
 // that leaves nothing to add.
@@ -19,48 +15,6 @@ type said struct {
 	when func(Detail) bool
 	text func(Detail) string
 	last bool
-}
-
-// whyQuestions are what people ask about a call, and what may be answered.
-var whyQuestions = []struct {
-	question func(Detail) string
-	answers  []said
-}{
-	{whyEnded, failedAnswers},
-	{always("Why this price?"), priceAnswers},
-	{always("Where did the time go?"), timeAnswers},
-}
-
-// whyEnded is the question that an outcome raises; none for a call that was answered.
-func whyEnded(d Detail) string {
-	switch r := d.Request; {
-	case r.Outcome == "succeeded" && r.ErrorCode == "":
-		return ""
-	case d.Rule.Reason == refusedReason:
-		return "Why was it refused?"
-	case r.Outcome == "cut":
-		return "Why was it cut off?"
-	case r.Outcome == "timed_out":
-		return "Why did it time out?"
-	case r.Outcome == "client_left":
-		return "Why did it end early?"
-	}
-	return "Why did it not succeed?"
-}
-
-// closedByClient is the code of a call whose client left; that it left is all its cause says.
-const closedByClient = "client_closed_request"
-
-// refusedReason is the settlement rule of a request that the provider did not take.
-const refusedReason = "request_refused"
-
-var failedAnswers = []said{
-	{when: Detail.hasCause, text: func(d Detail) string { return d.Request.Cause() + "." }},
-	{when: holds, text: func(d Detail) string { return d.Rule.When }},
-	{when: Detail.triedAgain, text: func(d Detail) string {
-		return "It was tried " + strconv.Itoa(d.Attempts) + " times."
-	}},
-	{when: holds, text: func(d Detail) string { return fixes[d.Request.ErrorCode] }},
 }
 
 var priceAnswers = []said{
@@ -122,21 +76,6 @@ var timeAnswers = []said{
 	}},
 }
 
-// whys answer what people ask about a call: why it failed, why it cost what it did, where its time went.
-func (d Detail) whys() []why {
-	var list []why
-	for _, q := range whyQuestions {
-		question := q.question(d)
-		if question == "" {
-			continue
-		}
-		if answer := answerOf(d, q.answers); answer != "" {
-			list = append(list, why{question, answer})
-		}
-	}
-	return list
-}
-
 func answerOf(d Detail, answers []said) string {
 	var sentences []string
 	for _, s := range answers {
@@ -153,8 +92,6 @@ func answerOf(d Detail, answers []said) string {
 	return strings.Join(sentences, " ")
 }
 
-func always(text string) func(Detail) string { return literal(text) }
-
 func literal(text string) func(Detail) string {
 	return func(Detail) string { return text }
 }
@@ -162,11 +99,6 @@ func literal(text string) func(Detail) string {
 func holds(Detail) bool { return true }
 
 func ruleText(d Detail) string { return d.Rule.Text }
-
-func (d Detail) hasCause() bool {
-	cause := d.Request.Cause()
-	return d.Request.ErrorCode != "" && cause != d.Request.ErrorCode && cause+"." != d.Rule.When && cause != views.ErrorCauses[closedByClient]
-}
 
 func (d Detail) triedAgain() bool { return d.Attempts > 1 }
 

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	intro = "All requests, newest first. Prompts and responses are stored only if you opt in."
+	columnsPath = "/console/requests/columns"
+	intro       = "All requests, newest first. Prompts and responses are stored only if you opt in."
 )
 
 // Log is the list of an account's calls.
@@ -34,7 +35,10 @@ type LoggedRequest struct {
 	Provider, Upstream string
 	Finish, Reason     string
 	EndUser            string
-	Tag                string // tag of the request's key
+	// Tag is the tag of the request's key.
+	Tag string
+	// Refusal is nil for a call that has a usage record.
+	Refusal *Refusal
 }
 
 func (l Log) shown() string {
@@ -48,6 +52,8 @@ func (l Log) shown() string {
 // ended says how the answer ended, in the provider's words and ours.
 func (r LoggedRequest) ended() string {
 	switch {
+	case r.Refusal != nil:
+		return r.Cause() + r.Refusal.countWords()
 	case r.ErrorCode != "":
 		return r.Cause()
 	case r.Finish != "" && r.Finish != "stop":
@@ -72,6 +78,8 @@ func (r LoggedRequest) denseAmount() string {
 // usedModel is the provider and its model, where these say more than what was asked for.
 func (r LoggedRequest) usedModel() string {
 	switch {
+	case r.Refusal != nil:
+		return r.Refusal.call()
 	case r.Provider == "":
 		return "no provider"
 	case r.Upstream == "":
@@ -79,14 +87,6 @@ func (r LoggedRequest) usedModel() string {
 	default:
 		return r.Provider + " / " + r.Upstream
 	}
-}
-
-// providerLabel names the provider of the call: the one that answered, or the last one that was tried.
-func (r LoggedRequest) providerLabel() string {
-	if r.Outcome == "failed" {
-		return "Last tried"
-	}
-	return "Answered by"
 }
 
 // tableClass says how many columns there are, which long lists need to know.
@@ -100,7 +100,7 @@ func (l Log) tableClass() string {
 		}
 		return "log-dense log-words-" + strconv.Itoa(words)
 	}
-	return "requests request-log"
+	return "request-log"
 }
 
 // chunks are the rows of a long list by parts, whose layout a browser can leave out while they are out of sight.

@@ -69,6 +69,17 @@ type callColumn struct {
 	badY, badHeight  string
 	tick             string
 	unknown          bool
+	// full is the time of the bar, and values are its answered requests and errors for the tooltip.
+	full, values string
+	// from and to are the bounds of the bar as in the address of the list.
+	from, to         string
+	requests, errors int64
+}
+
+// brushPath is the address of the list without bounds of time.
+func (q Query) brushPath() string {
+	q.Range, q.After, q.From, q.To = "", "", time.Time{}, time.Time{}
+	return q.Path()
 }
 
 // columns places the bars.
@@ -90,7 +101,10 @@ func (p CallPicture) columns(q Query) (columns []callColumn, top string) {
 			width:  chart.Position(right - left - 2*gap),
 			middle: chart.Position((left + right) / 2), name: barName(b.Start.In(zone), p.Step), unknown: b.Start.Before(p.Since),
 		}
-		c.hint = barFull(b.Start.In(zone), p.Step) + ": " + format.CountOf(b.Requests, "request", "requests")
+		c.full, c.requests, c.errors = barFull(b.Start.In(zone), p.Step), b.Requests, b.Errors
+		c.values = format.Count(b.Requests-b.Errors) + "\n" + format.Count(b.Errors)
+		c.from, c.to = b.Start.UTC().Format(momentFormZ), b.Start.Add(p.Step).UTC().Format(momentFormZ)
+		c.hint = c.full + ": " + format.CountOf(b.Requests, "request", "requests")
 		if b.Errors > 0 {
 			c.hint += ", " + format.CountOf(b.Errors, "error", "errors")
 		}

@@ -13,6 +13,13 @@ import (
 	"umg/views/ui"
 )
 
+// LogColumns are the columns that the list hides.
+type LogColumns struct {
+	Hidden []string
+	// Columns is set when the address says which columns are hidden, and not the reader's own choice.
+	Columns bool
+}
+
 // Query says which calls are listed, and how. It is the address of the page.
 type Query struct {
 	Range    string    // a span that ends now; From and To are then empty
@@ -26,9 +33,10 @@ type Query struct {
 	Source                        string // api, playground or empty for both
 	CostFrom, CostTo              string // dollars, both included
 	Slower                        string // minimum seconds
-	Hidden                        []string
 	Rows                          int
 	After                         string // the page begins after this request
+
+	LogColumns
 }
 
 const (
@@ -36,7 +44,11 @@ const (
 	momentFormZ = momentForm + "Z"
 	slowestMax  = 24 * time.Hour
 	rowsUsual   = 50
-	rowsDense   = 1000 // from this many rows on, each row is one line high
+
+	rangeToday     = "today"
+	rangeYesterday = "yesterday"
+	// rowsDense is the number of rows from which on each row is one line high.
+	rowsDense = 1000
 )
 
 // The answers to yes-or-no filters.
@@ -46,16 +58,20 @@ const (
 	SourceAPI        = "api"
 	SourcePlayground = "playground"
 	OutcomeErrors    = "not_succeeded" // every outcome but success and a disconnected client
+	// OutcomeRefused stands for requests that were refused before any provider was called.
+	OutcomeRefused = "refused"
 )
 
 var (
 	outcomeOptions = []ui.Option{
 		{Value: "succeeded", Label: "Answered"}, {Value: OutcomeErrors, Label: "All errors"}, {Value: "failed", Label: "Failed"},
-		{Value: "cut", Label: "Cut off"}, {Value: "timed_out", Label: "Timed out"}, {Value: "client_left", Label: "You disconnected"},
+		{Value: OutcomeRefused, Label: "Refused"}, {Value: "cut", Label: "Cut off"}, {Value: "timed_out", Label: "Timed out"},
+		{Value: "client_left", Label: "You disconnected"},
 	}
 	streamedOptions = []ui.Option{{Value: FilterYes, Label: "Streamed"}, {Value: FilterNo, Label: "In one piece"}}
 	sourceOptions   = []ui.Option{{Value: SourceAPI, Label: "API"}, {Value: SourcePlayground, Label: "Playground"}}
 	rangeOptions    = []ui.Option{
+		{Value: rangeToday, Label: "Today"}, {Value: rangeYesterday, Label: "Yesterday"},
 		{Value: "1h", Label: "Last hour"}, {Value: "24h", Label: "Last 24 hours"},
 		{Value: "7d", Label: "Last 7 days"}, {Value: "30d", Label: "Last 30 days"},
 	}
@@ -65,10 +81,17 @@ var (
 	}
 	// columnOptions are what of a row can be hidden.
 	columnOptions = []ui.Option{
-		{Value: "key", Label: "Key and style"}, {Value: "result", Label: "Result"}, {Value: "tokens", Label: "Tokens"},
+		{Value: "key", Label: "Key"}, {Value: "result", Label: "Result"}, {Value: "tokens", Label: "Tokens"},
 		{Value: "cost", Label: "Cost"}, {Value: "first", Label: "First byte"}, {Value: "duration", Label: "Duration"},
 	}
 )
+
+// optionsNamed are the options after one for all of them, with what is chosen among them.
+func optionsNamed(all string, options []ui.Option, value string) []ui.Option {
+	list := views.OptionsWithAll(options, value)
+	list[0].Label = all
+	return list
+}
 
 func oneOf(options []ui.Option, value string) string {
 	if slices.ContainsFunc(options, func(o ui.Option) bool { return o.Value == value }) {
@@ -148,15 +171,46 @@ func ParseQuery(values url.Values) Query {
 		q.From = momentOr(values.Get("from"), q.Zone, 0)
 		q.To = momentOr(values.Get("to"), q.Zone, 1)
 	}
-	for _, o := range columnOptions {
-		if slices.Contains(values["hide"], o.Value) || values.Has("columns") && !slices.Contains(values["show"], o.Value) {
-			q.Hidden = append(q.Hidden, o.Value)
-		}
-	}
+	q.Hidden = knownColumns(values["hide"])
+	q.Columns = len(q.Hidden) > 0
 	if n, err := strconv.Atoi(oneOf(rowsOptions, values.Get("rows"))); err == nil && n != rowsUsual {
 		q.Rows = n
 	}
 	return q
+}
+
+// knownColumns are the values that name columns, in the order of the table.
+func knownColumns(values []string) (known []string) {
+	for _, o := range columnOptions {
+		if slices.Contains(values, o.Value) {
+			known = append(known, o.Value)
+		}
+	}
+	return known
+}
+
+// HiddenColumns are the columns that are hidden when those of the values are shown.
+func HiddenColumns(shown []string) (hidden []string) {
+	for _, o := range columnOptions {
+		if !slices.Contains(shown, o.Value) {
+			hidden = append(hidden, o.Value)
+		}
+	}
+	return hidden
+}
+
+// WithColumns is the query with the reader's own hidden columns, unless the address says which are hidden.
+func (q Query) WithColumns(hidden []string) Query {
+	if !q.Columns {
+		q.Hidden = knownColumns(hidden)
+	}
+	return q
+}
+
+// ownColumns is the query of the list, with the reader's own columns.
+func (q Query) ownColumns() string {
+	q.Columns, q.After = false, ""
+	return q.values().Encode()
 }
 
 // momentOr reads a moment with its zone or in that of the query, or a day: its beginning, or that of a day later.
@@ -213,7 +267,7 @@ func (q Query) values() url.Values {
 	if q.Rows > 0 {
 		set("rows", strconv.Itoa(q.Rows))
 	}
-	if len(q.Hidden) > 0 {
+	if q.Columns && len(q.Hidden) > 0 {
 		values["hide"] = q.Hidden
 	}
 	for name, t := range map[string]time.Time{"from": q.From, "to": q.To} {
@@ -235,10 +289,23 @@ func (q Query) requestSuffix() string {
 
 // Span is the moments that the list is about; zero for no bound.
 func (q Query) Span(now time.Time) (from, to time.Time) {
+	if q.Range == rangeToday || q.Range == rangeYesterday {
+		return daySpan(now.In(location(q.Zone)), q.Range == rangeYesterday)
+	}
 	if span, known := rangeSpans[q.Range]; known {
 		return now.Add(-span), time.Time{}
 	}
 	return q.From, q.To
+}
+
+// daySpan is the day of a moment, which has no end yet, or the day before.
+func daySpan(now time.Time, before bool) (from, to time.Time) {
+	y, m, d := now.Date()
+	midnight := time.Date(y, m, d, 0, 0, 0, 0, now.Location())
+	if before {
+		return time.Date(y, m, d-1, 0, 0, 0, 0, now.Location()), midnight
+	}
+	return midnight, time.Time{}
 }
 
 // Cost is the bounds of what calls cost, nil for none.
@@ -332,12 +399,6 @@ func (q Query) chips(keys []ui.Option) []chip {
 // narrowed reports whether calls are left out.
 func (q Query) narrowed() bool { return len(q.chips(nil)) > 0 }
 
-// tucked reports whether a filter is set that is not in the first lines.
-func (q Query) tucked() bool {
-	return q.Reason+q.EndUser+q.Transaction+q.Provider+q.Used+q.Error+q.Finish+q.Tag+q.Streamed+q.Source+q.CostFrom+q.CostTo+q.Slower != "" ||
-		!q.From.IsZero() || !q.To.IsZero()
-}
-
 // backwards reports whether no call can be in the span.
 func (q Query) backwards() bool {
 	return !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To)
@@ -345,5 +406,5 @@ func (q Query) backwards() bool {
 
 // all is the list without filters.
 func (q Query) all() Query {
-	return Query{Zone: q.Zone, Rows: q.Rows, Hidden: q.Hidden}
+	return Query{Zone: q.Zone, Rows: q.Rows, LogColumns: q.LogColumns}
 }

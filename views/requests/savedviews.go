@@ -86,6 +86,14 @@ func (s SavedViews) current() string {
 	return ""
 }
 
+// menuName is the name of the view that the page shows, and of the menu where it shows none.
+func (s SavedViews) menuName() string {
+	if name := s.current(); name != "" {
+		return name
+	}
+	return "Views"
+}
+
 func (s SavedViews) full() bool { return len(s.List) >= s.Most }
 
 func savedID(i int, what string) string { return "saved-" + what + "-" + strconv.Itoa(i) }

@@ -82,7 +82,7 @@ func (d Detail) trailSteps() []trailStep {
 	}
 	if t.Funded > 0 {
 		steps = append(steps, own("Request checked", "Its fields, its price, and a route for it", 0, t.Checked),
-			own("Within the limits", "", t.Checked, t.Admitted), own("Credit reserved", format.Dollars(d.Reserved), t.Admitted, t.Funded))
+			own("Limits checked", "", t.Checked, t.Admitted), own("Credit reserved", format.Dollars(d.Reserved), t.Admitted, t.Funded))
 	}
 	steps = append(steps, d.attemptSteps(s)...)
 	if first := d.Request.FirstByte; first > 0 {
@@ -91,41 +91,78 @@ func (d Detail) trailSteps() []trailStep {
 	return append(steps, d.lastSteps(s)...)
 }
 
-// attemptSteps are the requests to providers in the order in which they were sent.
+// attemptSteps are the requests to providers in the order in which they were sent, and the time in which none was running.
 func (d Detail) attemptSteps(s trailScale) (steps []trailStep) {
 	if d.Attempts == 0 {
-		return []trailStep{{title: "Not sent to a provider", text: "None could be asked", tone: ui.Danger, begun: d.Trail.Funded}}
+		steps = []trailStep{{title: "Not sent to a provider", text: "None was available", tone: ui.Danger, begun: d.Trail.Funded}}
+		return append(steps, d.gapSteps(s, d.Trail.Funded, d.Request.Duration, gapUnsent)...)
 	}
 	tries := slices.Clone(d.Trail.Attempts)
 	slices.SortStableFunc(tries, func(a, b TrailAttempt) int { return int(a.Start - b.Start) })
+	covered, gap := d.Trail.Funded, gapPrepare
 	for i, a := range tries {
-		end := a.Start + a.Took
-		if a.Took == 0 {
-			end = max(d.Request.Duration, a.Start)
-		}
-		step := trailStep{title: "Attempt " + strconv.Itoa(i+1) + ": " + a.Provider, text: a.words(tries), begun: a.Start, took: end - a.Start}
-		if a.Status > 0 {
-			step.status = strconv.Itoa(a.Status)
-		}
-		if a.failed() {
-			step.tone = ui.Danger
-		}
-		switch {
-		case a.First > 0:
-			step.bars = append(step.bars, s.bar("wait", a.Start, a.Start+a.First), s.bar("stream", a.Start+a.First, end))
-		case a.failed():
-			step.bars = append(step.bars, s.bar("bad", a.Start, end))
-		default:
-			step.bars = append(step.bars, s.bar("wait", a.Start, end))
-		}
+		steps = append(steps, d.gapSteps(s, covered, a.Start, gap)...)
+		step, end := d.attemptStep(s, i, tries)
 		steps = append(steps, step)
+		covered, gap = max(covered, end), gapBackOff
 	}
 	if more := int64(d.Attempts - len(tries)); more > 0 {
 		steps = append(steps, trailStep{title: format.CountOf(more, "more attempt", "more attempts"),
-			text: "Never sent, or beyond those that are kept"})
+			text: "Never sent, or beyond the attempts with times"})
+		gap = gapMore
+	} else {
+		gap = gapEnd
 	}
-	return steps
+	return append(steps, d.gapSteps(s, covered, d.Request.Duration, gap)...)
 }
+
+// attemptStep is one of the requests to providers, and when it ended.
+func (d Detail) attemptStep(s trailScale, i int, tries []TrailAttempt) (step trailStep, end time.Duration) {
+	a := tries[i]
+	end = a.Start + a.Took
+	if a.Took == 0 {
+		end = max(d.Request.Duration, a.Start)
+	}
+	step = trailStep{title: "Attempt " + strconv.Itoa(i+1) + ": " + a.Provider, text: a.words(tries), begun: a.Start, took: end - a.Start}
+	if a.Status > 0 {
+		step.status = strconv.Itoa(a.Status)
+	}
+	if a.failed() {
+		step.tone = ui.Danger
+	}
+	switch {
+	case a.First > 0:
+		step.bars = append(step.bars, s.bar("wait", a.Start, a.Start+a.First), s.bar("stream", a.Start+a.First, end))
+	case a.failed():
+		step.bars = append(step.bars, s.bar("bad", a.Start, end))
+	default:
+		step.bars = append(step.bars, s.bar("wait", a.Start, end))
+	}
+	return step, end
+}
+
+// The names of time in which no step of the record and no attempt was running.
+const (
+	gapPrepare = "Request prepared for the provider"
+	gapBackOff = "Back-off before the next attempt"
+	gapMore    = "Attempts without times of their own"
+	gapEnd     = "Error returned"
+	gapUnsent  = "Search for a provider"
+)
+
+// gapSteps names the time from one moment to another. It is empty when none passed.
+func (d Detail) gapSteps(s trailScale, from, to time.Duration, title string) []trailStep {
+	if to <= from {
+		return nil
+	}
+	if title == gapEnd && !d.failed() {
+		title = "Answer completed"
+	}
+	return []trailStep{{title: title, begun: from, took: to - from, bars: []trailBar{s.bar("own", from, to)}}}
+}
+
+// trailTotal is the whole time of the call, from its first byte to us until its end.
+func (d Detail) trailTotal() time.Duration { return d.Trail.Door + d.Trail.Body + d.Request.Duration }
 
 // lastSteps are the end of the call and its charge.
 func (d Detail) lastSteps(s trailScale) []trailStep {

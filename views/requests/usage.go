@@ -83,12 +83,16 @@ type UsageLine struct {
 	Start            time.Time
 	ID, Name         string // name of the group; ID is its filter value
 	Requests, Errors int64
-	Limited          int64 // requests refused with 429
-	Input, Cached    int64 // Input includes cached tokens
-	Output, Images   int64
-	Milliseconds     int64        // milliseconds of video
-	Counts           meter.Counts // counts of all meters, for files
-	Cost, Overrun    app.Amount
+	// Limited counts answers of providers with status 429.
+	Limited int64
+	// Refused counts requests that were refused before any provider was called, and Own429 those of them with status 429. Requests has
+	// neither.
+	Refused, Own429 int64
+	Input, Cached   int64 // Input includes cached tokens
+	Output, Images  int64
+	Milliseconds    int64        // milliseconds of video
+	Counts          meter.Counts // counts of all meters, for files
+	Cost, Overrun   app.Amount
 }
 
 // Plus is the sum of two lines, by the name of the first.
@@ -96,6 +100,8 @@ func (u UsageLine) Plus(l UsageLine) UsageLine {
 	u.Requests += l.Requests
 	u.Errors += l.Errors
 	u.Limited += l.Limited
+	u.Refused += l.Refused
+	u.Own429 += l.Own429
 	u.Input += l.Input
 	u.Cached += l.Cached
 	u.Output += l.Output
@@ -137,6 +143,8 @@ const (
 	MetricRequests = "requests"
 	MetricErrors   = "errors"
 	MetricLimited  = "limited"
+	MetricRefused  = "refused"
+	MetricOwn429   = "rate_limited"
 )
 
 const codeLimited = "rate_limit_exceeded"
@@ -153,6 +161,9 @@ var usageMetrics = []usageMetric{
 		words: secondWords, short: secondWords},
 	{name: MetricErrors, label: "Errors", of: func(l UsageLine) int64 { return l.Errors }, words: format.Count, short: format.ShortCount},
 	{name: MetricLimited, label: "Provider rate limits (429)", of: func(l UsageLine) int64 { return l.Limited }, words: format.Count,
+		short: format.ShortCount},
+	{name: MetricRefused, label: "Refused requests", of: ofRefused, words: format.Count, short: format.ShortCount},
+	{name: MetricOwn429, label: "Your rate limits (429)", of: func(l UsageLine) int64 { return l.Own429 }, words: format.Count,
 		short: format.ShortCount},
 	latency("p50", "Latency, median", func(t UsageTimes) time.Duration { return t.P50 }),
 	latency("p95", "Latency, p95", func(t UsageTimes) time.Duration { return t.P95 }),
@@ -276,6 +287,7 @@ func (u Usage) has(of func(UsageLine) int64) bool { return of(u.Total) != 0 }
 func ofImages(l UsageLine) int64  { return l.Images }
 func ofSeconds(l UsageLine) int64 { return l.Milliseconds }
 func ofTokens(l UsageLine) int64  { return l.Input + l.Output }
+func ofRefused(l UsageLine) int64 { return l.Refused }
 func ofOverrun(l UsageLine) int64 { return int64(l.Overrun) }
 
 // exact reports whether the rows add up to the total.
@@ -346,6 +358,9 @@ func (u Usage) timesOfAll() UsageTimes {
 	}
 	return u.Took.All
 }
+
+// OfRefusals reports whether the report is one of refused requests.
+func (q UsageQuery) OfRefusals() bool { return q.Metric == MetricRefused || q.Metric == MetricOwn429 }
 
 // NeedsTimes reports whether the report is one of latencies.
 func (q UsageQuery) NeedsTimes() bool { return q.metric().took != nil }

@@ -15,6 +15,7 @@ func (u Usage) chart() chart.Chart {
 		series[g.ID] = g.series
 	}
 	c := chart.Chart{Columns: make([]chart.Column, len(steps)), Names: groupNames(groups), Compared: u.Query.Compare && u.Before != nil}
+	c.Brush = u.Query.brushPath()
 	at := make(map[int64]int, len(steps))
 	for i, t := range steps {
 		at[t.Unix()] = i
@@ -22,6 +23,7 @@ func (u Usage) chart() chart.Chart {
 			Start: t, Name: u.Query.stepWords(t, hourly), Full: u.Query.stepFull(t, hourly), Href: u.Query.into(t, hourly),
 			Values: make([]int64, len(c.Names)),
 		}
+		c.Columns[i].From, c.Columns[i].To = u.Query.stepBounds(t, hourly)
 	}
 	if m.took != nil {
 		chartTimes(&c, u, m)

@@ -1,12 +1,10 @@
 package requests
 
 import (
-	"strings"
 	"time"
 
 	"umg/views"
 	"umg/views/format"
-	"umg/views/ui"
 )
 
 // only is the same report of one group; false where nothing can be filtered by it.
@@ -46,6 +44,26 @@ func (q UsageQuery) into(start time.Time, hourly bool) string {
 	return q.requests(start, start.Add(q.step())).Path()
 }
 
+// brushPath is the address of a part of the report, without its bounds: a shorter report, or the requests of some minutes.
+func (q UsageQuery) brushPath() string {
+	if q.Minutely() {
+		return q.requests(time.Time{}, time.Time{}).Path()
+	}
+	q.Range, q.From, q.To = RangeCustom, "", ""
+	return q.Path()
+}
+
+// stepBounds are the bounds of a step in the address of a part of the report.
+func (q UsageQuery) stepBounds(start time.Time, hourly bool) (from, to string) {
+	switch {
+	case !hourly:
+		return start.Format(format.DayLayout), start.Format(format.DayLayout)
+	case q.Minutely():
+		return start.UTC().Format(momentFormZ), start.Add(time.Minute).UTC().Format(momentFormZ)
+	}
+	return start.Format(momentForm), start.Add(time.Hour).Format(momentForm)
+}
+
 // requests are the requests behind a part of the report.
 func (q UsageQuery) requests(from, to time.Time) Query {
 	r := Query{
@@ -56,7 +74,10 @@ func (q UsageQuery) requests(from, to time.Time) Query {
 		r.Outcome = OutcomeErrors
 	}
 	if q.Metric == MetricLimited {
-		r.Error = codeLimited
+		r.Error, r.Outcome = codeLimited, "failed"
+	}
+	if q.OfRefusals() {
+		r.Outcome = OutcomeRefused
 	}
 	if q.Modality == "video" {
 		r.Style = string(views.VideosStyle)
@@ -75,8 +96,15 @@ func (q UsageQuery) narrowed() bool {
 	return q.Model+q.KeyID+q.Style+q.Reason+q.EndUser+q.Modality+q.Tag != ""
 }
 
-// tucked reports whether a filter is set that is not in the first lines.
-func (q UsageQuery) tucked() bool { return q.Reason+q.EndUser+q.Modality+q.Style+q.Tag != "" }
+// filtersSet is how many filters are set, other than the range.
+func (q UsageQuery) filtersSet() (n int) {
+	for _, value := range []string{q.Model, q.KeyID, q.Style, q.Reason, q.EndUser, q.Modality, q.Tag} {
+		if value != "" {
+			n++
+		}
+	}
+	return n
+}
 
 // step is the length of a step that is no day.
 func (q UsageQuery) step() time.Duration {
@@ -170,18 +198,15 @@ func zoneName(name string) string {
 	return name
 }
 
-// zoneOptions are UTC and the chosen zone. A script adds the browser's.
-func zoneOptions(name string) []ui.Option {
-	options := []ui.Option{{Value: "UTC", Label: "UTC"}}
-	if name != "" {
-		options = append(options, ui.Option{Value: name, Label: strings.ReplaceAll(name, "_", " ")})
-	}
-	return options
-}
-
 func zoneValue(name string) string {
 	if name == "" {
 		return "UTC"
 	}
 	return name
+}
+
+// refused is the list of the requests that were refused in the range.
+func (q UsageQuery) refused(now time.Time) Query {
+	q.Metric = MetricRefused
+	return q.requests(q.Span(now))
 }

@@ -19,8 +19,10 @@ const (
 	RangeCustom = "custom"
 )
 
-var usageRanges = []ui.ChipOption{
-	{Value: RangeDay, Label: "24 hours"}, {Value: RangeWeek, Label: "7 days"}, {Value: RangeDays, Label: "30 days"},
+var usageRanges = []ui.Option{
+	{Value: rangeToday, Label: "Today"}, {Value: rangeYesterday, Label: "Yesterday"},
+	{Value: RangeDay, Label: "24 hours"},
+	{Value: RangeWeek, Label: "7 days"}, {Value: RangeDays, Label: "30 days"},
 	{Value: RangeMonth, Label: "This month"}, {Value: RangeCustom, Label: "Custom"},
 }
 
@@ -57,7 +59,7 @@ func ParseUsageQuery(values url.Values) UsageQuery {
 		EndUser: views.FilterText(values.Get("end_user")),
 		Tag:     views.FilterText(values.Get("tag")),
 	}
-	if !slices.ContainsFunc(usageRanges, func(o ui.ChipOption) bool { return o.Value == q.Range }) {
+	if !slices.ContainsFunc(usageRanges, func(o ui.Option) bool { return o.Value == q.Range }) {
 		q.Range = RangeWeek
 	}
 	if !slices.ContainsFunc(usageGroups, func(o ui.Option) bool { return o.Value == q.By }) {

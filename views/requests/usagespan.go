@@ -41,6 +41,10 @@ func (q UsageQuery) Span(now time.Time) (from, to time.Time) {
 	case RangeDay:
 		to = now.Truncate(quarterOfAnHour).Add(time.Hour - time.Duration(now.Minute()/15*15)*time.Minute)
 		return to.Add(-hoursOfDay * time.Hour), to
+	case rangeToday:
+		return midnight(y, m, d), midnight(y, m, d+1)
+	case rangeYesterday:
+		return midnight(y, m, d-1), midnight(y, m, d)
 	case RangeDays:
 		return midnight(y, m, d+1-daysOfMonth), midnight(y, m, d+1)
 	case RangeMonth:

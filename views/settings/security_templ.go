@@ -770,7 +770,7 @@ func RecoveryCodesPage(r RecoveryCodes) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<ol class=\"codes\" aria-label=\"Recovery codes\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<ol class=\"codes\" aria-label=\"Recovery codes\" data-secret>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -60,7 +60,7 @@ func models() []Story {
 			}
 		})),
 	}
-	return append(append(all, comparisons()...), modelPages()...)
+	return slices.Concat(all, comparisons(), modelParts(), modelReaders())
 }
 
 func visitor(s Story) Story {
@@ -133,7 +133,7 @@ func modelPageStory(name, title string, i int, change func(*modelpages.Detail), 
 			}
 			d := modelpages.Detail{
 				Shell: s, Model: model, Contracts: contractsOf(model.ID, contracts), KeyHint: "sk-umg-7H…f3Qk", Factor: 1,
-				Past: examplePast(model), Calc: exampleCalc(model),
+				Past: examplePast(model), Calc: exampleCalc(model), HasAPI: len(contracts) > 0,
 			}
 			change(&d)
 			if d.Days == nil && d.Model.Now.Answered > 0 {
@@ -143,51 +143,151 @@ func modelPageStory(name, title string, i int, change func(*modelpages.Detail), 
 		}}
 }
 
-func modelPages() []Story {
-	as := func(*modelpages.Detail) {}
-	var contracts []modelpages.Contract
+// modelContracts are the contracts of a model in all styles.
+func modelContracts() (contracts []modelpages.Contract) {
 	for _, style := range allStyles {
 		contracts = append(contracts, modelpages.Contract{
 			Style: style, Hash: "5f3a9c0e11d2b476", Fields: exampleFields(), Hints: []string{"seed"}, Without: []string{"logit_bias"},
 			Sample: exampleBody(style),
 		})
 	}
-	full := func(d *modelpages.Detail) { d.Days, d.Changes = exampleDays(), modelStory() }
-	film := modelpages.Contract{Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"}}
+	return contracts
+}
+
+// onTab shows a part of the page of a model.
+func onTab(tab string, change func(*modelpages.Detail)) func(*modelpages.Detail) {
+	return func(d *modelpages.Detail) {
+		d.Tab = tab
+		change(d)
+	}
+}
+
+// wholeHistory adds days and changes of a model.
+func wholeHistory(d *modelpages.Detail) { d.Days, d.Changes = exampleDays(), modelStory() }
+
+// modelParts are the parts of the page of a model.
+func modelParts() []Story {
+	contracts := modelContracts()
 	return []Story{
-		modelPageStory("model", "A model in all four styles", 0, full, contracts...),
-		modelPageStory("model-no-key", "A model without calls, for a reader without a key and with higher limits", 1, func(d *modelpages.Detail) {
-			d.KeyHint, d.Factor, d.Model.Now, d.Past = "", 20, views.ModelNow{}, d.Past[:1]
-		}, contracts[0]),
-		modelPageStory("model-announced", "A model whose price changes", 0, func(d *modelpages.Detail) {
+		modelPageStory("model", "A model in all four styles", 0, wholeHistory, contracts...),
+		modelPageStory("model-api", "How a model is called in all four styles", 0, onTab(modelpages.TabAPI, wholeHistory), contracts...),
+		modelPageStory("model-history", "What changed about a model", 0, onTab(modelpages.TabHistory, wholeHistory), contracts...),
+		modelPageStory("model-cost", "What a model costs", 0, onTab(modelpages.TabCost, wholeHistory), contracts...),
+		modelPageStory("model-performance", "How a model does at two providers", 0, onTab(modelpages.TabPerformance, func(d *modelpages.Detail) {
+			d.Days, d.Providers = exampleDays(), examplePerformance(d.Now, false)
+		}), contracts...),
+		modelPageStory("model-performance-week", "A failing model in seven days", 3, onTab(modelpages.TabPerformance, func(d *modelpages.Detail) {
+			d.Days, d.Providers = exampleDays(), examplePerformance(d.Now, true)
+		}), contracts...),
+		modelPageStory("model-performance-none", "A model without calls", 1, onTab(modelpages.TabPerformance, func(d *modelpages.Detail) {
+			d.Model.State, d.Model.Now = views.ModelAvailable, views.ModelNow{Answered: 6, Failed: 1}
+		}), contracts...),
+		modelPageStory("model-degraded", "A degraded model", 1, wholeHistory, contracts...),
+		modelPageStory("model-failing", "A model whose providers all failed", 0, func(d *modelpages.Detail) {
+			d.Model.State, d.Model.Now.NoRoute = views.ModelFailing, true
+			d.Model.Now.Instead = []views.ModelRef{{ID: "aurora/" + Model, Name: "Aurora Mini"}}
+		}, contracts...),
+		modelPageStory("model-few-calls", "A model with too few calls to judge, and no limits of its own", 0, func(d *modelpages.Detail) {
+			d.Model.Now = views.ModelNow{Answered: 6, Failed: 1, FirstByteP50: 300 * time.Millisecond}
+			d.Model.Limits = views.Limits{}
+		}, contracts...),
+		modelPageStory("model-no-key", "Code for a reader without a key", 1, onTab(modelpages.TabAPI, func(d *modelpages.Detail) {
+			d.KeyHint, d.Factor, d.Model.Now = "", 20, views.ModelNow{}
+		}), contracts[0]),
+		modelPageStory("model-announced", "A model whose price changes", 0, onTab(modelpages.TabHistory, func(d *modelpages.Detail) {
 			next := examplePast(d.Model)[1]
 			next.From = day(2026, 12, 10)
 			d.Next = &next
-		}, contracts[0]),
+		}), contracts[0]),
+		modelPageStory("model-history-none", "A model of which nothing has changed", 1, onTab(modelpages.TabHistory, func(d *modelpages.Detail) {
+			d.Past = nil
+		}), contracts[0]),
 		modelPageStory("model-conditions", "A model with fees, and other prices for some calls", 0, conditionalPrices, contracts[0]),
-		modelPageStory("model-last", "A model, with the reader's last requests priced", 1, func(d *modelpages.Detail) {
+		modelPageStory("model-conditions-history", "The past of a model with other prices for some calls", 0,
+			onTab(modelpages.TabHistory, conditionalPrices), contracts[0]),
+		modelPageStory("model-conditions-cost", "The cost of a model with other prices for some calls", 0,
+			onTab(modelpages.TabCost, conditionalPrices), contracts[0]),
+	}
+}
+
+// modelReaders are pages of a model for readers who may or have less, and of models in other states.
+func modelReaders() []Story {
+	contracts := modelContracts()
+	as := func(*modelpages.Detail) {}
+	film := modelpages.Contract{Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"}}
+	return []Story{
+		modelPageStory("model-last", "A model, with the reader's last requests priced", 1, onTab(modelpages.TabCost, func(d *modelpages.Detail) {
 			d.Last = exampleLast()
-		}, contracts[0]),
-		modelPageStory("model-last-none", "A model, for a reader without requests", 1, func(d *modelpages.Detail) {
+		}), contracts[0]),
+		modelPageStory("model-last-none", "A model, for a reader without requests", 1, onTab(modelpages.TabCost, func(d *modelpages.Detail) {
 			d.Last = &modelpages.LastCalls{}
-		}, contracts[0]),
-		modelPageStory("model-calc-wrong", "A model, a quantity that is none", 1, func(d *modelpages.Detail) {
+		}), contracts[0]),
+		modelPageStory("model-calc-wrong", "A model, a quantity that is none", 1, onTab(modelpages.TabCost, func(d *modelpages.Detail) {
 			d.Calc.Inputs[0].Value, d.Calc.Inputs[0].Error = "many", "Input tokens must be a whole number from 0 to 1,000,000,000."
 			d.Calc.Error = d.Calc.Inputs[0].Error
-		}, contracts[0]),
+		}), contracts[0]),
 		visitor(modelPageStory("model-out", "A model, for a visitor", 0, func(d *modelpages.Detail) {
-			full(d)
+			wholeHistory(d)
 			d.Model.Limits.Left, d.KeyHint = nil, ""
 		}, contracts[:2]...)),
+		visitor(modelPageStory("model-out-api", "How a model is called, for a visitor", 0, onTab(modelpages.TabAPI, func(d *modelpages.Detail) {
+			d.Model.Limits.Left, d.KeyHint = nil, ""
+		}), contracts[:2]...)),
 		modelPageStory("model-paused", "A paused model", 2, as, contracts[0]),
-		modelPageStory("model-deprecated", "A deprecated model", 3, full, contracts[0]),
+		modelPageStory("model-deprecated", "A deprecated model", 3, wholeHistory, contracts[0]),
 		modelPageStory("model-unserved", "A model without a provider", 4, as),
 		modelPageStory("model-coming", "A coming model, priced by second and size", 5, filmCalc),
 		modelPageStory("model-video", "A model that makes videos", 5, func(d *modelpages.Detail) {
 			filmCalc(d)
 			d.Model.Released = day(2026, 5, 12)
 		}, film),
+		modelPageStory("model-video-cost", "What a video costs", 5, onTab(modelpages.TabCost, filmCalc), film),
+		modelPageStory("model-video-api", "How a video is made", 5, onTab(modelpages.TabAPI, filmCalc), film),
 	}
+}
+
+// examplePerformance is a good provider and one that failed for some hours.
+func examplePerformance(now time.Time, week bool) modelpages.Performance {
+	span, step := modelpages.PerformanceSpan(week)
+	p := modelpages.Performance{Week: week, Start: now.UTC().Truncate(step).Add(-span)}
+	one := func(provider string, i int, answered, failed, attempts int64) modelpages.ProviderStep {
+		wave := time.Duration(i*i%11) * 17 * time.Millisecond
+		if provider == "crossroads" {
+			wave += 240 * time.Millisecond
+		}
+		return modelpages.ProviderStep{
+			Start: p.Start.Add(time.Duration(i) * step), Provider: provider, Answered: answered, Failed: failed, Attempts: attempts,
+			FirstByteP50: 380*time.Millisecond + wave, FirstByteP95: 1100*time.Millisecond + 3*wave,
+			DurationP50: 4*time.Second + 9*wave, DurationP95: 11*time.Second + 20*wave, Speed: 86_400 - int64(i*i%13)*1_700,
+		}
+	}
+	for i := range int(span/step) + 1 {
+		failed, attempts := int64(0), int64(0)
+		switch i {
+		case 9:
+			failed, attempts = 30, 14
+		case 10:
+			failed, attempts = 90, 210
+		case 17:
+			failed = 12
+		}
+		p.Steps = append(p.Steps, one("aurora", i, 700+int64(i*37%190), failed, attempts))
+		if i > 3 && i != 14 {
+			p.Steps = append(p.Steps, one("crossroads", i, 60+int64(i*13%41), 0, 0))
+		}
+	}
+	for i, provider := range []string{"aurora", "crossroads"} {
+		total := one(provider, 4, 0, 0, 0)
+		for _, s := range p.Steps {
+			if s.Provider == provider {
+				total.Answered, total.Failed, total.Attempts = total.Answered+s.Answered, total.Failed+s.Failed, total.Attempts+s.Attempts
+			}
+		}
+		total.Start = time.Time{}
+		total.Speed -= int64(i) * 9_000
+		p.Totals = append(p.Totals, total)
+	}
+	return p
 }
 
 func exampleCalc(m views.Model) *modelpages.Calculation {
@@ -281,7 +381,7 @@ func examplePast(m views.Model) []modelpages.PastPrices {
 func exampleDays() []modelpages.Day {
 	var days []modelpages.Day
 	for i := range 78 {
-		d := modelpages.Day{Day: day(2026, 11, 21).AddDate(0, 0, i-77), Answered: 40_000 + int64(i*i%97)*311}
+		d := modelpages.Day{Day: day(2026, 11, 21).AddDate(0, 0, i-77), Answered: 40_000 + int64(i*i%97)*311, Judged: true}
 		switch i {
 		case 20, 21:
 			continue

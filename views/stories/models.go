@@ -23,11 +23,14 @@ func date(year int, month time.Month, date int) *time.Time {
 
 var allStyles = []views.Style{"chat", "messages", "responses", "native"}
 
+// exampleLimits are limits of which some is used.
+var exampleLimits = views.Limits{
+	RequestsPerMinute: 60, RequestsPerDay: 5000, TokensPerMinute: 200_000, Concurrency: 16, AccountRequests: 300,
+	Left: &views.LimitsLeft{RequestsPerMinute: 57, RequestsPerDay: 4212, TokensPerMinute: 183_420, Concurrency: 14, AccountRequests: 289},
+}
+
 func exampleModels() []views.Model {
-	limits := views.Limits{
-		RequestsPerMinute: 60, RequestsPerDay: 5000, TokensPerMinute: 200_000, Concurrency: 16, AccountRequests: 300,
-		Left: &views.LimitsLeft{RequestsPerMinute: 57, RequestsPerDay: 4212, TokensPerMinute: 183_420, Concurrency: 14, AccountRequests: 289},
-	}
+	limits := exampleLimits
 	large := views.Model{
 		ID: "aurora/aurora-large", Name: "Aurora Large", Owner: "aurora", Kind: "text", State: views.ModelAvailable, Limits: limits,
 		Description:  "The generalist for hard work, with long context, images, tools and strict JSON.",
@@ -39,7 +42,8 @@ func exampleModels() []views.Model {
 		},
 		Parameters: []string{"temperature", "top_p", "stop", "seed", "logprobs", "tools", "tool_choice", "response_format", "structured_outputs"},
 		Now: views.ModelNow{
-			Answered: 18_412, Failed: 9, FirstByteP50: 412 * time.Millisecond, FirstByteP95: 1180 * time.Millisecond, Speed: 86_400,
+			Answered: 18_412, Failed: 9, Judged: true, FirstByteP50: 412 * time.Millisecond, FirstByteP95: 1180 * time.Millisecond, Speed: 86_400,
+			DurationP50: 4100 * time.Millisecond, DurationP95: 11_300 * time.Millisecond,
 		},
 	}
 	mini := large
@@ -48,24 +52,29 @@ func exampleModels() []views.Model {
 	mini.ContextTokens, mini.MaxOutput, mini.Styles = 128_000, 16_384, []views.Style{"chat", "responses"}
 	mini.Parameters = []string{"temperature", "top_p", "stop", "seed", "response_format"}
 	mini.Now = views.ModelNow{
-		Answered: 2_204, Failed: 61, FirstByteP50: 171 * time.Millisecond, FirstByteP95: 640 * time.Millisecond, Speed: 212_700,
+		Answered: 1_183, Failed: 21, Judged: true, FirstByteP50: 171 * time.Millisecond, FirstByteP95: 640 * time.Millisecond, Speed: 212_700,
 	}
+	mini.State = views.ModelDegraded
 	large.Fallbacks = []string{mini.ID}
+	instead := []views.ModelRef{{ID: large.ID, Name: large.Name}, {ID: mini.ID, Name: mini.Name}}
 	paused := mini
 	paused.Description = "Thinks long about hard questions, and says how it got there."
-	paused.Parameters, paused.Now = []string{"tools", "reasoning_effort"}, views.ModelNow{}
+	paused.Parameters, paused.Now = []string{"tools", "reasoning_effort"}, views.ModelNow{Instead: instead[:1]}
 	paused.ID, paused.Name, paused.Owner, paused.State = "borealis/thinker", "Thinker", "borealis", views.ModelPaused
 	paused.Notice = "It is under more load than its provider takes; new calls are let in again within the hour."
 	paused.Prices = []views.Price{perMillion("input_tokens", 1200), perMillion("output_tokens", 4800), perMillion("reasoning_tokens", 3600)}
 	old := mini
 	old.Description = "The small model of last year, for programs that rely on it."
-	old.Now, old.Successor = views.ModelNow{Answered: 31, Failed: 6, FirstByteP50: 2300 * time.Millisecond, Speed: 9_300}, "borealis/thinker"
+	old.Now, old.Successor = views.ModelNow{
+		Answered: 31, Failed: 6, Judged: true, FirstByteP50: 2300 * time.Millisecond, Speed: 9_300, Instead: instead,
+	}, "borealis/thinker"
+	old.State = views.ModelFailing
 	old.Fallbacks = []string{large.ID, mini.ID}
 	old.ID, old.Name, old.Owner, old.Deprecated, old.Shutdown = "borealis/elder", "Elder", "borealis", date(2026, 11, 1), date(2027, 6, 1)
 	old.Notice, old.Styles = "Elder will be replaced by Thinker on 1 June 2027.", allStyles[:1]
 	unserved := mini
 	unserved.Description = "Short answers and classification at a low price."
-	unserved.Now = views.ModelNow{}
+	unserved.Now = views.ModelNow{Instead: instead[1:]}
 	unserved.ID, unserved.Name, unserved.Owner, unserved.State, unserved.Styles = "quarry/stone", "Stone", "quarry", views.ModelUnserved, nil
 	film := views.Model{
 		ID: "quarry/reel:pro", Name: "Reel Pro", Owner: "quarry", Kind: "video", State: views.ModelComing, Released: day(2026, 12, 6),

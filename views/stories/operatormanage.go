@@ -151,7 +151,7 @@ func exampleProviderEdit(s views.Shell) operatorpages.ProviderForm {
 		Fields: []operatorpages.ProviderField{
 			{Name: "region", Label: "Region", Value: "us-west-2", Example: "us-east-1", Required: true},
 			{Name: "credential_type", Label: "Credential", Value: "access_key", Options: []operatorpages.Choice{
-				{Value: "access_key", Label: "access_key"}, {Value: "api_key", Label: "api_key"},
+				{Value: "access_key", Label: "Access key"}, {Value: "api_key", Label: "API key"},
 			}},
 		},
 		AddressHint: "https://bedrock-runtime.us-west-2.amazonaws.com", Concurrency: "60", SpendDaily: "50", SpendMonthly: "1000",

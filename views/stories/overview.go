@@ -78,6 +78,7 @@ func overviewLater(
 	fresh views.Balance,
 ) []Story {
 	return []Story{
+		story("overview-refused-calls", "A busy account with refused requests", 200, withRefusals),
 		story("overview-hooks", "Webhook endpoints in trouble", 200, troubled),
 		balance(story("overview-low", "Little credit left", 200, func(o *homepages.Overview) {
 			busy(o)

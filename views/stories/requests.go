@@ -51,7 +51,7 @@ func requestPages() []Story {
 			View: func(s views.Shell) templ.Component {
 				l := requestpages.Log{Shell: s, Choices: usageChoices(), Requests: exampleCalls(), Tail: "1.0"}
 				change(&l)
-				if len(l.Requests) > 0 {
+				if len(l.Requests) > 0 && name == "requests" {
 					l.Picture = examplePicture(l.Query)
 				}
 				failed := requestpages.SavedView{Name: "Failed today", Query: "outcome=failed&range=24h"}
@@ -146,6 +146,24 @@ func requestStory(name, title string, row int, change func(*requestpages.Detail)
 		}}
 }
 
+func requestFailed() Story {
+	return requestStory("request-failed", "A call that failed, as its provider was overloaded", 0, func(d *requestpages.Detail) {
+		r := &d.Request
+		r.Outcome, r.ErrorCode, r.Reason, r.Model, r.Finish = "failed", "upstream_error", "upstream_failed", "meridian/atlas-large", ""
+		r.FirstByte, r.Duration, r.Cost, r.Output, r.Cached = 0, 1_612*time.Millisecond, 0, 0, 0
+		d.Rule = views.SettlementRule{Reason: "upstream_failed", Charge: "nothing", When: "Every provider failed before an answer began.",
+			Text: "Every provider failed. Nothing was charged."}
+		d.Charge, d.Entry, d.Attempts, d.Known, d.RateCard, d.Computed = "", 0, 2, true, "aurora-large@3", 0
+		d.Trail = exampleTrail(
+			requestpages.TrailAttempt{Provider: "meridian", Status: 503, Cause: "server_error", Start: 910 * time.Microsecond,
+				Took: 702 * time.Millisecond},
+			requestpages.TrailAttempt{Provider: "meridian", Status: 503, Cause: "server_error", Start: 1_004 * time.Millisecond,
+				Took: 607_600 * time.Microsecond})
+		d.Message = "The upstream provider failed to answer. Please try again."
+		d.ErrorDocs, d.Newer, d.Older = "/console/docs/errors#upstream_error", exampleCalls()[1].ID, exampleCalls()[2].ID
+	})
+}
+
 func requestDetails() []Story {
 	return []Story{
 		requestStory("request", "A call, answered", 0, func(d *requestpages.Detail) {
@@ -164,6 +182,7 @@ func requestDetails() []Story {
 			d.Rule, d.Known, d.Attempts, d.Request.Provider = ruleCompleted, false, 3, "halcyon"
 			d.Trail = exampleFailover(d.Request.FirstByte)
 		}),
+		requestFailed(),
 		requestStory("request-unsent", "A call for which no provider could be asked", 4, func(d *requestpages.Detail) {
 			d.Rule = views.SettlementRule{Reason: "upstream_failed", Charge: "nothing", When: "No provider could be asked.",
 				Text: "Nothing was charged."}

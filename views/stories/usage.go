@@ -15,7 +15,7 @@ import (
 
 // usage is every state of the pages about what was used.
 func usage() []Story {
-	return append(usagePages(), requestPages()...)
+	return append(append(usagePages(), requestPages()...), refusalPages()...)
 }
 
 func usageChoices() requestpages.UsageChoices {

@@ -6,8 +6,10 @@ import (
 	"slices"
 
 	"umg/app/catalog"
+	"umg/app/modelstatus"
 	"umg/app/provider/health"
 	"umg/app/provider/spend"
+	"umg/views"
 	operatorpages "umg/views/operator"
 )
 
@@ -18,13 +20,14 @@ type healthView struct {
 	upstreams []map[[2]string]health.Upstream
 	suppliers []map[string]health.ProviderReport
 	pauses    map[[2]string]health.Pause
+	board     modelstatus.Board
 	stranded  func(providerID string) []string
 	spend     *spend.Tracker // Spend is nil where spend is not counted.
 	capped    func(*catalog.Provider) bool
 }
 
-func (c *Console) newHealthView(reports []health.Report) *healthView {
-	s := &healthView{snapshot: c.o.Catalog.Snapshot(), reports: reports, pauses: map[[2]string]health.Pause{}}
+func (c *Console) newHealthView(reports []health.Report, board modelstatus.Board) *healthView {
+	s := &healthView{snapshot: c.o.Catalog.Snapshot(), reports: reports, pauses: map[[2]string]health.Pause{}, board: board}
 	s.stranded = func(id string) []string {
 		list, _ := c.dependents(id)
 		return list
@@ -76,7 +79,11 @@ func (s *healthView) fill(t *operatorpages.Traffic) {
 }
 
 func (s *healthView) model(m *catalog.Model, pause health.Pause, paused bool) operatorpages.TrafficModel {
-	v := operatorpages.TrafficModel{ID: m.ID, Video: m.Kind == catalog.KindVideo, Stops: m.Paused}
+	verdict := s.board.Of(m.ID)
+	v := operatorpages.TrafficModel{
+		ID: m.ID, Video: m.Kind == catalog.KindVideo, Stops: m.Paused, State: views.ModelState(verdict.State),
+		Now: views.ModelNow{Answered: verdict.Health.Succeeded, Failed: verdict.Health.Failed, Judged: verdict.Health.IsJudged()},
+	}
 	if paused {
 		p := pauseOf(pause, m.ID)
 		v.Pause = &p

@@ -14,6 +14,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/meter"
+	"umg/app/modelstatus"
 	"umg/app/preset"
 	"umg/app/provider/health"
 	"umg/billing"
@@ -58,8 +59,9 @@ func (c *Console) managedModels(p *page.Page) error {
 		l.Providers = append(l.Providers, ui.Option{Value: file.Providers[i].ID, Label: file.Providers[i].ID})
 	}
 	from, to := q.Page*operatorpages.ManagedPageSize, (q.Page+1)*operatorpages.ManagedPageSize
+	board := c.board(p)
 	for i := range file.Models {
-		row := c.managedRow(&file, &file.Models[i])
+		row := c.managedRow(&file, &file.Models[i], board)
 		if !q.Matches(&row) {
 			continue
 		}
@@ -72,10 +74,10 @@ func (c *Console) managedModels(p *page.Page) error {
 }
 
 // managedRow is a model of the file as operators see it.
-func (c *Console) managedRow(f *catalog.File, m *catalog.FileModel) operatorpages.ManagedModel {
+func (c *Console) managedRow(f *catalog.File, m *catalog.FileModel, board modelstatus.Board) operatorpages.ManagedModel {
 	row := operatorpages.ManagedModel{
 		ID: m.ID, Name: m.Name, Owner: m.Owner, Kind: string(m.Kind), Accounts: len(m.Accounts), Shutdown: time.Time(m.Shutdown),
-		Markup: markupText(m.Markup), State: c.managedState(f, m),
+		Markup: markupText(m.Markup), State: c.managedState(f, m, board),
 	}
 	if card, ok := m.RateCard(); ok {
 		row.Input, row.Output, row.PriceUnit = headlinePrices(&card)
@@ -92,8 +94,15 @@ func (c *Console) managedRow(f *catalog.File, m *catalog.FileModel) operatorpage
 	return row
 }
 
-// managedState says what a model is for customers.
-func (c *Console) managedState(f *catalog.File, m *catalog.FileModel) operatorpages.ManagedState {
+// board is the verdicts on all models, which customers see too.
+func (c *Console) board(p *page.Page) modelstatus.Board {
+	return c.o.Status.Board(p.Request().Context(), c.o.Catalog.Snapshot())
+}
+
+// managedState says what a model is for customers. The file may be newer than the catalog that this replica serves, so it decides what it
+// can decide.
+func (c *Console) managedState(f *catalog.File, m *catalog.FileModel, board modelstatus.Board) operatorpages.ManagedState {
+	verdict := board.Of(m.ID)
 	served := slices.ContainsFunc(m.Routes, func(r catalog.FileRoute) bool {
 		state, _ := c.routeState(f, r.Provider)
 		return state == operatorpages.ProviderInUse
@@ -103,10 +112,14 @@ func (c *Console) managedState(f *catalog.File, m *catalog.FileModel) operatorpa
 		return operatorpages.ManagedRetired
 	case m.Availability != catalog.Available:
 		return operatorpages.ManagedHidden
-	case m.Paused || c.pauseOf(health.KindModel, m.ID) != nil:
+	case m.Paused || verdict.State == modelstatus.Paused:
 		return operatorpages.ManagedPaused
 	case !served:
 		return operatorpages.ManagedUnserved
+	case verdict.State == modelstatus.Failing:
+		return operatorpages.ManagedFailing
+	case verdict.State == modelstatus.Degraded:
+		return operatorpages.ManagedDegraded
 	}
 	return operatorpages.ManagedOffered
 }
@@ -224,7 +237,7 @@ func (c *Console) managedModel(p *page.Page) error {
 		return err
 	}
 	v := operatorpages.ManagedDetail{
-		Shell: c.Shell(p), ManagedModel: c.managedRow(&f, m), Version: version, Description: m.Description, Notice: m.Notice,
+		Shell: c.Shell(p), ManagedModel: c.managedRow(&f, m, c.board(p)), Version: version, Description: m.Description, Notice: m.Notice,
 		Aliases: m.Aliases,
 		Routes:  c.viewRoutes(&f, m), Facts: modelFacts(m), Limits: limitFacts(&m.Limits),
 	}

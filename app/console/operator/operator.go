@@ -16,6 +16,7 @@ import (
 	"umg/app/console/page"
 	"umg/app/contentlog"
 	"umg/app/mail"
+	"umg/app/modelstatus"
 	"umg/app/operator"
 	"umg/app/provider"
 	"umg/app/provider/check"
@@ -57,6 +58,7 @@ type Options struct {
 	Ledger   *billing.Ledger
 	Reports  *usage.Reports
 	Catalog  *catalog.Catalog
+	Status   *modelstatus.Service
 	Health   *health.Monitor // Health is nil where operators see no provider health.
 	Videos   *video.Service
 	Webhooks *webhook.Service

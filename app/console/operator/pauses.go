@@ -66,7 +66,7 @@ func (c *Console) traffic(p *page.Page) error {
 	}
 	slices.SortStableFunc(t.Replicas, func(a, b operatorpages.TrafficReplica) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(reports, func(a, b health.Report) int { return strings.Compare(a.Replica, b.Replica) })
-	c.newHealthView(reports).fill(&t)
+	c.newHealthView(reports, c.board(p)).fill(&t)
 	return c.Render(p, http.StatusOK, operatorpages.TrafficPage(t))
 }
 

@@ -232,7 +232,7 @@ func (c *Console) showProvider(
 func presetField(known *preset.Preset, field *preset.Field, value string) operatorpages.ProviderField {
 	v := operatorpages.ProviderField{Name: field.ID, Label: field.Label, Value: value, Example: field.Example, Required: field.Required}
 	for _, option := range field.Options {
-		v.Options = append(v.Options, operatorpages.Choice{Value: option, Label: strings.ReplaceAll(option, "_", " ")})
+		v.Options = append(v.Options, operatorpages.Choice{Value: option, Label: optionLabel(option)})
 	}
 	for _, id := range slices.Sorted(maps.Keys(field.When)) {
 		label := id
@@ -241,7 +241,7 @@ func presetField(known *preset.Preset, field *preset.Field, value string) operat
 				label = known.Fields[i].Label
 			}
 		}
-		v.Condition = "Only for " + label + ": " + strings.ReplaceAll(field.When[id], "_", " ") + "."
+		v.Condition = "Only for " + label + ": " + optionLabel(field.When[id]) + "."
 	}
 	return v
 }

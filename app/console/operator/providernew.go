@@ -108,13 +108,17 @@ func (c *Console) providerForm(p *page.Page, known *preset.Preset, values url.Va
 	return f, nil
 }
 
-// choiceOf is a field with options. The words of an option are its name with spaces.
+// optionLabel is an option of a preset in words.
+func optionLabel(option string) string {
+	label := strings.ReplaceAll(option, "_", " ")
+	return strings.ReplaceAll(strings.ToUpper(label[:1])+label[1:], "Api ", "API ")
+}
+
+// choiceOf is a field with options.
 func choiceOf(field *preset.Field, value string) *operatorpages.ProviderChoice {
 	choice := &operatorpages.ProviderChoice{ID: field.ID, Label: field.Label, Value: value}
 	for _, option := range field.Options {
-		label := strings.ReplaceAll(option, "_", " ")
-		label = strings.ReplaceAll(strings.ToUpper(label[:1])+label[1:], "Api ", "API ")
-		choice.Options = append(choice.Options, ui.Option{Value: option, Label: label})
+		choice.Options = append(choice.Options, ui.Option{Value: option, Label: optionLabel(option)})
 	}
 	return choice
 }

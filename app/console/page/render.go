@@ -22,13 +22,17 @@ func Show[V any](r *Renderer, p *Page, status int, draw func(V) templ.Component,
 	return r.Render(p, status, draw(v))
 }
 
-// HTML writes a page without saving the session. It renders into memory first.
+// HTML writes a page without saving the session. It renders into memory first, and compresses what holds no secret.
 func (p *Page) HTML(status int, component templ.Component) error {
 	var b bytes.Buffer
 	if err := component.Render(p.Request().Context(), &b); err != nil {
 		return err
 	}
-	return p.Blob(status, "text/html; charset=UTF-8", b.Bytes())
+	sent, err := compress(p.Response().Header(), p.Request().Header.Get("Accept-Encoding"), b.Bytes())
+	if err != nil {
+		return err
+	}
+	return p.Blob(status, "text/html; charset=UTF-8", sent)
 }
 
 // SaveSession saves the values of the page's session and sets its cookie.

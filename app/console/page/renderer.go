@@ -10,6 +10,7 @@ import (
 	"umg/app/account"
 	"umg/billing"
 	"umg/views"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -66,6 +67,7 @@ func (r *Renderer) Open(in RoutedRequest) (*Page, error) {
 		return nil, err
 	}
 	p.User, p.MustEnrol = r.Reader(user)
+	p.in.Request = in.Request.WithContext(format.WithClock(in.Request.Context(), p.clock()))
 	return p, nil
 }
 

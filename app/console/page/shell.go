@@ -15,6 +15,7 @@ func (r *Renderer) Shell(p *Page) views.Shell {
 	if !p.SignedIn() {
 		return s
 	}
+	s.Zone, s.Clock = p.User.TimeZone, p.User.Clock
 	s.Viewer = ViewerOf(p)
 	if p.User.AccountID == "" {
 		return s

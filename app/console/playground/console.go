@@ -25,8 +25,8 @@ type Options struct {
 	Generate func(*page.Page, gateway.Call, gateway.StreamWriter) (*gateway.Report, error)
 	// KeyHint returns the masked key for code samples. It is empty without a key.
 	KeyHint func(*page.Page) (string, error)
-	// ViewModel returns a model as pages show it, with limits multiplied by a factor.
-	ViewModel func(m *catalog.Model, factor int) views.Model
+	// ViewModels returns the models of the reader's account as pages show them, with their state.
+	ViewModels func(*page.Page) []views.Model
 }
 
 // Console serves the pages of the playground.

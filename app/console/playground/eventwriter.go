@@ -60,10 +60,11 @@ type toolCallEvent struct {
 
 // balanceEvent is the new balance for the top of the page.
 type balanceEvent struct {
-	Main  string `json:"main"`
-	Fine  string `json:"fine"` // digits after the cents
-	State string `json:"state"`
-	Tone  string `json:"tone"`
+	// Rounded has whole cents.
+	Rounded string `json:"rounded"`
+	Exact   string `json:"exact"`
+	State   string `json:"state"`
+	Tone    string `json:"tone"`
 }
 
 // eventWriter writes events to the browser. What comes faster than a reader sees is written together: at most once in

@@ -174,24 +174,31 @@ func (c *Console) linkValues(p *page.Page, query url.Values) (url.Values, error)
 // PlainLines returns a text of a form with the line breaks that the reader typed. Browsers send others.
 func PlainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// chooseModel chooses the requested model and style, or others where these are not available.
+// chooseModel chooses the requested model and style, or others where these are not available. The list has paused models too, which a
+// link cannot choose. A form that was sent keeps its model, so that the call says why it cannot be made.
 func (c *Console) chooseModel(p *page.Page, s *pane, model, style string) {
 	snapshot := c.o.Catalog.Snapshot().For(p.User.AccountID)
-	for _, m := range snapshot.Models() {
-		if v := c.o.ViewModel(m, p.LimitFactor()); v.Callable() && len(stylesOf(m)) > 0 {
-			v.Styles = stylesOf(m)
-			s.view.Models = append(s.view.Models, v)
-		}
-	}
-	if len(s.view.Models) == 0 {
+	all := c.o.ViewModels(p)
+	s.listModels(snapshot, all)
+	sent := p.Request().Method == http.MethodPost
+	first := slices.IndexFunc(s.view.Models, func(v views.Model) bool { return v.Callable() || sent && v.ID == model })
+	if first < 0 {
+		s.view.Models = nil
 		return
 	}
-	s.view.Model = s.view.Models[0]
+	s.view.Model = s.view.Models[first]
+	asked := slices.IndexFunc(all, func(v views.Model) bool { return v.ID == model })
 	if cheapest, ok := snapshot.Cheapest(llm.Chat); ok && model == "" {
 		model = cheapest.ID
 	}
+	if asked >= 0 && all[asked].NeedsOther() {
+		s.view.Warned = &all[asked]
+		if instead := all[asked].Now.Instead; !sent && !all[asked].Callable() && len(instead) > 0 {
+			model = instead[0].ID
+		}
+	}
 	for _, v := range s.view.Models {
-		if v.ID == model {
+		if v.ID == model && (sent || v.Callable()) {
 			s.view.Model = v
 		}
 	}
@@ -204,6 +211,18 @@ func (c *Console) chooseModel(p *page.Page, s *pane, model, style string) {
 		style = string(s.view.Model.Styles[0])
 	}
 	s.setStyle(views.Style(style))
+}
+
+// listModels lists the models that can be called, and paused ones, with the styles that the playground supports.
+func (s *pane) listModels(snapshot *catalog.Snapshot, all []views.Model) {
+	for _, v := range all {
+		m, known := snapshot.Model(v.ID)
+		if !known || !v.Callable() && v.State != views.ModelPaused || len(stylesOf(m)) == 0 {
+			continue
+		}
+		v.Styles = stylesOf(m)
+		s.view.Models = append(s.view.Models, v)
+	}
 }
 
 // stylesOf returns the styles of a model that the playground supports.

@@ -182,8 +182,7 @@ func troubleEvent(t views.PlayTrouble) event {
 func (c *Console) newBalance(p *page.Page) *balanceEvent {
 	c.AwaitBooked(p)
 	b := c.Balance(p)
-	main, fine := b.Digits()
-	return &balanceEvent{Main: main, Fine: fine, State: b.State(), Tone: string(b.Tone())}
+	return &balanceEvent{Rounded: b.Rounded(), Exact: b.Exact(), State: b.State(), Tone: string(b.Tone())}
 }
 
 // answerPage answers with the page. There is nothing to stream to, so the answer is asked for in one piece.

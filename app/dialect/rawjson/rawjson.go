@@ -313,6 +313,25 @@ func StringEnd(doc []byte, from int) int {
 	}
 }
 
+// LineStringEnd returns the index of the quote that ends a string whose inside begins the text. It is -1 when the string does not end, or
+// has a control character, such as the end of a line, before its end.
+func LineStringEnd(inside []byte) int {
+	for i := 0; i < len(inside); i++ {
+		switch c := inside[i]; {
+		case c == '"':
+			return i
+		case c == '\\':
+			i++
+			if i < len(inside) && inside[i] < ' ' {
+				return -1
+			}
+		case c < ' ':
+			return -1
+		}
+	}
+	return -1
+}
+
 func numberEnd(doc []byte, from int) int {
 	at := from
 	for at < len(doc) {
@@ -421,8 +440,21 @@ func String(value []byte) string {
 	return string(plain)
 }
 
+// isPlain reports whether a text is the same in JSON but for its quotes.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 // Quote returns s as a JSON string.
 func Quote(s string) string {
+	if isPlain(s) {
+		return `"` + s + `"`
+	}
 	q, _ := jsontext.AppendQuote(nil, s) // The only error says that bytes which are not UTF-8 were replaced.
 	return string(q)
 }

@@ -71,6 +71,32 @@ func (p *pattern) match(f sse.Frame) (text []byte, number int64, ok bool) {
 	return text, number, true
 }
 
+// runs reports whether the pattern may match several frames in a row by next. Frames with numbers are read one by one.
+func (p *pattern) runs() bool {
+	return len(p.head) > 0 && !p.numbered && bytes.HasSuffix(p.tail, []byte(frameSuffix))
+}
+
+// next returns the text of the frame at the beginning of some bytes, when that frame is whole, fits the pattern and has no escapes in its
+// text, and the length of the frame.
+func (p *pattern) next(ahead []byte) (text []byte, size int) {
+	if !bytes.HasPrefix(ahead, p.head) {
+		return nil, 0
+	}
+	inside := ahead[len(p.head):]
+	if len(inside) == 0 || inside[0] != '"' {
+		return nil, 0
+	}
+	inside = inside[1:]
+	quote := rawjson.LineStringEnd(inside)
+	if quote <= 0 || !bytes.HasPrefix(inside[quote:], p.tail) {
+		return nil, 0
+	}
+	if text = inside[:quote]; bytes.IndexByte(text, '\\') >= 0 || !utf8.Valid(text) {
+		return nil, 0
+	}
+	return text, len(p.head) + 1 + quote + len(p.tail)
+}
+
 // unquote returns a JSON string with its escapes resolved.
 func (p *pattern) unquote(quoted []byte) ([]byte, bool) {
 	inside := quoted[1 : len(quoted)-1]

@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -23,7 +22,6 @@ type Transcript struct {
 	options   *llm.ResponseOptions
 	decoder   llm.StreamDecoder
 	delivered llm.DeliveredStream
-	source    bytes.Reader
 	frames    sse.Reader
 	pattern   pattern
 	events    []llm.Event
@@ -50,9 +48,9 @@ func (t *Transcript) Add(frames []byte) {
 	if t.unusable {
 		return
 	}
-	t.source.Reset(frames)
-	t.frames.Reset(&t.source, nil)
+	t.frames.ResetBytes(frames)
 	for !t.unusable {
+		t.addRun()
 		f, err := t.frames.Next()
 		if err != nil {
 			break
@@ -62,7 +60,6 @@ func (t *Transcript) Add(frames []byte) {
 		}
 	}
 	t.frames.Close()
-	t.source.Reset(nil)
 	// An unusable transcript is not needed any more.
 	if t.unusable {
 		t.decoder, t.delivered, t.parts, t.events = nil, nil, nil, nil
@@ -109,6 +106,28 @@ func (t *Transcript) addText(f sse.Frame) bool {
 		last.text = append(last.text, text...)
 	}
 	return true
+}
+
+// addRun adds the next frames as long as they differ from the last one only in their piece of text.
+func (t *Transcript) addRun() {
+	if !t.pattern.runs() || len(t.parts) == 0 {
+		return
+	}
+	ahead, at := t.frames.Ahead(), 0
+	last := &t.parts[len(t.parts)-1]
+	for !t.unusable {
+		text, size := t.pattern.next(ahead[at:])
+		if size == 0 {
+			break
+		}
+		at += size
+		if t.grow(len(text) + frameOverhead); !t.unusable {
+			last.text = append(last.text, text...)
+		}
+	}
+	if at > 0 {
+		t.frames.Skip(at)
+	}
 }
 
 // grow counts the bytes of the transcript. A transcript that is too large is lost.

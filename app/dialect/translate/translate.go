@@ -35,7 +35,14 @@ type Exchange struct {
 
 // Passthrough returns the exchange of a call whose route speaks its own style.
 func Passthrough(d *dialect.Dialect, body []byte, h *dialect.Head) *Exchange {
-	return &Exchange{client: d, upstream: d, body: body, head: h}
+	x := &Exchange{}
+	x.PassThrough(d, body, h)
+	return x
+}
+
+// PassThrough makes an exchange the one that Passthrough returns.
+func (x *Exchange) PassThrough(d *dialect.Dialect, body []byte, h *dialect.Head) {
+	*x = Exchange{client: d, upstream: d, body: body, head: h}
 }
 
 // translation is the state of a translated request until its answer.

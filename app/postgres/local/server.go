@@ -47,6 +47,9 @@ const (
 var durableSettings = []string{
 	"max_connections=300", "checkpoint_completion_target=0.9", "max_wal_size=2GB",
 	"log_error_verbosity=terse", // Details of a rejected row may contain an e-mail address.
+	// Every commit waits for its own write, so the WAL writer has nothing to do for it, and an idle server should not wake five
+	// times a second. The background writer cleans as many pages in a second as by default.
+	"wal_writer_delay=2s", "bgwriter_delay=1s", "bgwriter_lru_maxpages=500",
 }
 
 // testSettings are for the clusters of tests only, which need no durability.

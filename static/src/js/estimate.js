@@ -8,25 +8,31 @@ const nanosPerDollar = 1_000_000_000n;
 let timer = 0;
 let asking = null;
 
-// nanos reads exact dollars, such as $0.0000135; dollars writes them.
+// nanos reads exact dollars, such as $0.0000135.
 const nanos = (text) => {
   const [whole, rest = ""] = text.replace(/[$,]/g, "").split(".");
   return BigInt(whole) * nanosPerDollar + BigInt(rest.padEnd(9, "0").slice(0, 9));
 };
 
-const dollars = (sum) => {
-  const rest = String(sum % nanosPerDollar).padStart(9, "0").replace(/0+$/, "");
-  return `$${sum / nanosPerDollar}.${rest.padEnd(2, "0")}`;
+// rounded is the largest cost of all quotes together, rounded up: to cents, or to two digits where it is less than a cent.
+const rounded = (quotes) => {
+  const sum = quotes.reduce((total, quote) => total + nanos(quote.high), 0n);
+  const cent = nanosPerDollar / 100n;
+  let unit = cent;
+  while (sum > 0n && sum < 10n * unit && unit > 1n && sum < cent) {
+    unit /= 10n;
+  }
+  const up = ((sum + unit - 1n) / unit) * unit;
+  const rest = String(up % nanosPerDollar).padStart(9, "0").replace(/0+$/, "");
+  return `$${up / nanosPerDollar}.${rest.padEnd(2, "0")}`;
 };
-
-const sum = (quotes, end) => dollars(quotes.reduce((total, quote) => total + nanos(quote[end]), 0n));
 
 const ask = async (form, signal) => {
   const answer = await fetch(`${form.action}/estimate`, { method: "POST", body: valuesOf(form), signal });
   return answer.ok ? answer.json() : null;
 };
 
-// show writes the range, or why the message cannot be paid.
+// show writes the most that the message may cost, or why the message cannot be paid.
 const show = (place, quotes) => {
   place.replaceChildren();
   const short = quotes.find((quote) => !quote.enough && quote.low);
@@ -38,8 +44,7 @@ const show = (place, quotes) => {
     link.textContent = "Add credit";
     place.append(`${short.why} `, link);
   } else if (good.length > 0) {
-    const [low, high] = [sum(good, "low"), sum(good, "high")];
-    place.textContent = low === high ? low : `${low} – ${high}`;
+    place.textContent = `Est. ≤ ${rounded(good)}`;
     place.title = good.map((quote) => quote.text).join("\n");
   } else {
     place.textContent = quotes.find((quote) => quote.why)?.why ?? "";

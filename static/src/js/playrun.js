@@ -29,14 +29,12 @@ const show = (form) => {
 
 const balance = (funds) => {
   const chip = document.getElementById("balance");
-  const shown = chip?.querySelector(".money");
+  const shown = chip?.querySelector(".num");
   if (!funds || !shown) {
     return;
   }
-  const fine = document.createElement("span");
-  fine.className = "money-fine";
-  fine.textContent = funds.fine;
-  shown.replaceChildren(funds.main, fine);
+  shown.textContent = funds.rounded;
+  shown.title = funds.exact;
   chip.querySelector("[data-balance-state]").textContent = funds.state;
   chip.toggleAttribute("data-tone", funds.tone !== "");
   if (funds.tone) {

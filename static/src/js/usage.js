@@ -1,12 +1,10 @@
-// Time zones: the reader's own is offered beside UTC.
+// Time zones: the names that the browser knows are offered where one is written.
 import { onContent } from "./dom.js";
 
-const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
-
 const offer = () => {
-  for (const select of document.querySelectorAll("select[data-zones]")) {
-    if (own && ![...select.options].some((option) => option.value === own)) {
-      select.add(new Option(own.replaceAll("_", " "), own));
+  for (const list of document.querySelectorAll("datalist[data-zones]")) {
+    if (list.options.length < 2) {
+      list.append(...Intl.supportedValuesOf("timeZone").map((zone) => new Option("", zone)));
     }
   }
 };

@@ -1,0 +1,99 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+
+	"umg/app/console/page"
+	"umg/app/docs"
+	"umg/billing/usage"
+	"umg/views"
+	homepages "umg/views/home"
+	requestpages "umg/views/requests"
+	"umg/views/ui"
+)
+
+// noModel is shown where the request named no model of the catalog.
+const noModel = "No model"
+
+// viewLogged is one row of the request log.
+func viewLogged(r *usage.Request, keyNames map[string]string) requestpages.LoggedRequest {
+	row := loggedRequest(&r.UsageRecord, keyNames)
+	if r.Refusal == nil {
+		return row
+	}
+	row.Model = cmp.Or(row.Model, noModel)
+	if row.IsVideo() {
+		row.Style = "" // A request that failed before its job was made leads to no video.
+	}
+	row.Refusal = &requestpages.Refusal{
+		Status: r.Refusal.Status, Param: r.Refusal.Param, Message: r.Refusal.Message, Method: r.Refusal.Method, Route: r.Refusal.Route,
+		Represents: r.Refusal.Represents,
+	}
+	return row
+}
+
+// viewLoggedRequests are rows of the request log for lists that show less of them.
+func viewLoggedRequests(found []usage.Request, keyNames map[string]string) []views.Request {
+	list := make([]views.Request, len(found))
+	for i := range found {
+		list[i] = viewLogged(&found[i], keyNames).Request
+	}
+	return list
+}
+
+// refusal shows the page of a refused request.
+func (c *Console) refusal(p *page.Page, r *usage.Request, keys logKeys) error {
+	d := requestpages.RefusalDetail{
+		Shell: c.Shell(p), Request: viewLogged(r, keys.names), Docs: docs.ErrorPath(r.ErrorCode), Query: logQuery(p),
+	}
+	if _, known := c.catalogFor(p).Model(r.Model); known {
+		d.Model = r.Model
+	}
+	if e, found := docs.Explanation(r.ErrorCode); found {
+		d.Means, d.Do = e.Means, e.Do
+	}
+	if fix := homepages.FixOf(r.ErrorCode); fix.Link != page.ConsolePath+"/requests" {
+		d.Fix = ui.LinkProps{Href: fix.Link, Text: fix.Label}
+	}
+	d.Query.After = ""
+	var err error
+	if d.Newer, d.Older, err = c.o.Reports.Neighbours(p.Request().Context(), c.recordQuery(p, d.Query, keys), r.UsageRecord); err != nil {
+		return err
+	}
+	return c.Render(p, http.StatusOK, requestpages.RefusalPage(d))
+}
+
+// requestCells are a row of the request log as a line of a table file. Only refusals have the last cells.
+func requestCells(r *usage.Request, keyNames map[string]string) []string {
+	cells := recordCells(&r.UsageRecord, keyNames)
+	if r.Refusal == nil {
+		return append(cells, "", "", "", "")
+	}
+	f := r.Refusal
+	return append(cells, strconv.Itoa(f.Status), csvText(f.Param), csvText(f.Message), number(f.Represents))
+}
+
+// exportedRequest is a row of the request log in JSON.
+type exportedRequest struct {
+	exportedRecord
+	Refusal *exportedRefusal `json:"refusal,omitempty"`
+}
+
+// exportedRefusal is what only refused requests have.
+type exportedRefusal struct {
+	Status  int    `json:"status"`
+	Field   string `json:"field"`
+	Message string `json:"message"`
+	// Refusals is how many refusals the row stands for.
+	Refusals int64 `json:"refusals"`
+}
+
+func requestOut(r *usage.Request, keyNames map[string]string) exportedRequest {
+	out := exportedRequest{exportedRecord: recordOut(&r.UsageRecord, keyNames)}
+	if f := r.Refusal; f != nil {
+		out.Refusal = &exportedRefusal{Status: f.Status, Field: f.Param, Message: f.Message, Refusals: f.Represents}
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+package console_test
+
+import (
+	"encoding/csv"
+	"strings"
+	"testing"
+
+	"umg/app/apptest"
+)
+
+func TestRefusedRequestsAreFoundListedAndExplainedToTheirAccountOnly(t *testing.T) {
+	t.Parallel()
+	h := withPayments(t)
+	p, stranger := h.signedIn("refused@example.com"), h.signedIn("stranger@example.com")
+	const id = "req_01kb4a6zt4h2s8j5y7r3w9mvaq"
+	_, err := h.db.Exec(`
+		insert into refusals (request_id, account_id, key_id, at, method, route, style, model, status, code, param, message, duration_micros, represents)
+		select $1, $2, 'key_1', now(), 'POST', '/v1/chat/completions', 'chat', '', 404, 'model_not_found', 'model', 'There is no model "…".', 900, 1
+		union all select 'req_01kb4a6zt4h2s8j5y7r3w9mvbq', $2, 'key_1', now(), 'POST', '/v1/videos', 'videos', '', 429, 'rate_limit_exceeded', '',
+			'=1+1', 900, 1284`, id, h.accountOf("refused@example.com"))
+	apptest.Must(t, err)
+	has(t, "the palette", p.see("/console/search?q="+id), 200, "/console/requests/"+id, "Refused: Unknown model")
+	for name, query := range map[string]string{
+		"all": "", "refused": "?outcome=refused", "all errors": "?outcome=not_succeeded", "an id": "?q=" + id, "a code": "?error=model_not_found",
+	} {
+		has(t, name, p.see("/console/requests"+query), 200, "row-"+id, "Refused", "Unknown model", "POST /v1/chat/completions")
+	}
+	if failed := p.see("/console/requests?outcome=failed"); strings.Contains(failed.body, id) {
+		t.Error("it is among the failed ones")
+	}
+	has(t, "its page", p.see("/console/requests/"+id), 200, "<h1>Refused: model not found</h1>", "How to fix it", "There is no model", "404 Not Found",
+		"/console/docs/errors#model_not_found", "See all models", "$0", "Newer")
+	has(t, "a sample", p.see("/console/requests/req_01kb4a6zt4h2s8j5y7r3w9mvbq"), 200, "the last of 1,284 requests", "See your limits")
+	has(t, "the overview", p.see("/console"), 200, "row-"+id, "Over the model")
+	has(t, "usage", p.see("/console/usage?range=24h&metric=rate_limited"), 200, "1,285 refused", "1,284 over your limits", "No model")
+	file := p.see("/console/requests.csv")
+	rows, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
+	if err != nil || len(rows) != 3 || len(rows[1]) != len(rows[0]) || !strings.Contains(file.body, "429,,'=1+1,1284") {
+		t.Errorf("%v: %s", err, file.body)
+	}
+	if j := p.see("/console/requests.json"); !strings.Contains(j.body, `"refusal":{"status":404,"field":"model"`) {
+		t.Error(j.body)
+	}
+	has(t, "another account", stranger.see("/console/requests/"+id), 404)
+	for _, path := range []string{"/console/search?q=" + id, "/console/requests?q=" + id, "/console/requests.csv", "/console"} {
+		if other := stranger.see(path); strings.Contains(other.body, "/requests/"+id) || strings.Contains(other.body, "row-"+id) {
+			t.Errorf("another account finds it at %s", path)
+		}
+	}
+}
