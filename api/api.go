@@ -22,6 +22,7 @@ import (
 	"umg/app/modelstatus"
 	"umg/app/ratelimit"
 	"umg/app/refusal"
+	"umg/app/requestbody"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -74,7 +75,7 @@ type API struct {
 	now     app.Clock
 	waiting atomic.Int64 // Waiting counts requests for a usage record that is not written yet.
 	delayed atomic.Int64 // Delayed counts refused calls that wait for their answer.
-	buffers buffers
+	bodies  *requestbody.Pool
 
 	paths      map[string]bool   // the paths of all routes
 	operations map[string]string // the paths that aliases may stand for
@@ -103,7 +104,8 @@ func New(o Options) *API {
 	if o.Gate == nil {
 		o.Gate = admission.New(admission.Options{})
 	}
-	a := &API{o: o, now: o.Now, buffers: newBuffers(), paths: map[string]bool{}, operations: map[string]string{}, textRoutes: textRoutes()}
+	a := &API{o: o, now: o.Now, bodies: requestbody.NewPool(), paths: map[string]bool{}, operations: map[string]string{}}
+	a.textRoutes = textRoutes()
 	for _, r := range Routes() {
 		a.paths[r.Path] = true
 		if r.Operation != "" {
@@ -137,16 +139,14 @@ type call struct {
 	bounded bool
 
 	// What follows is memory of the parts of a call, which would else be allocated one by one.
-	held         admission.Place
-	admitted     gateway.Admission
-	paced        pacedBody
-	body         body
-	headers      headerValues
-	api          *API
-	recorder     *contentlog.Recorder
-	bodyReleased func() // This is releaseBody, which is made once for the memory of a call.
-	writer       responseWriter
-	once         textOnce
+	held     admission.Place
+	admitted gateway.Admission
+	paced    pacedBody
+	body     requestbody.Body
+	headers  headerValues
+	api      *API
+	writer   responseWriter
+	once     textOnce
 }
 
 // handle serves one request: it takes a place of this replica, checks the key and the limits, and runs the route. Reads, and reports of

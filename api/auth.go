@@ -27,7 +27,7 @@ func (a *API) authenticate(x *call) error {
 func bearer(h http.Header, aliases []string) (string, error) {
 	values := h["Authorization"]
 	if len(values) > 1 {
-		return "", unauthenticated("The request has more than one Authorization header; send exactly one.")
+		return "", badHeader("The request has more than one Authorization header; send exactly one.")
 	}
 	if len(values) == 1 {
 		scheme, secret, _ := strings.Cut(values[0], " ")
@@ -36,7 +36,7 @@ func bearer(h http.Header, aliases []string) (string, error) {
 			return "", noKey("The Authorization header bears no key.")
 		}
 		if !strings.EqualFold(scheme, "Bearer") || secret == "" || strings.ContainsAny(secret, " \t,") {
-			return "", unauthenticated("The Authorization header must be of the form: Bearer YOUR_API_KEY.")
+			return "", badHeader("The Authorization header must be of the form: Bearer YOUR_API_KEY.")
 		}
 		return secret, nil
 	}
@@ -44,7 +44,7 @@ func bearer(h http.Header, aliases []string) (string, error) {
 	for _, name := range aliases {
 		for _, v := range h[http.CanonicalHeaderKey(name)] {
 			if secret != "" && secret != v {
-				return "", unauthenticated("The request bears two different keys; send one Authorization header.")
+				return "", badHeader("The request bears two different keys; send one Authorization header.")
 			}
 			secret = v
 		}
@@ -57,10 +57,13 @@ func bearer(h http.Header, aliases []string) (string, error) {
 
 // noKey refuses a request without a key. Mostly the variable that holds it is empty where the client runs.
 func noKey(which string) *app.Error {
-	return unauthenticated(which + " Send Authorization: Bearer YOUR_API_KEY, with a key of the console. " +
+	return unauthenticated(app.ReasonKeyMissing, which+" Send Authorization: Bearer YOUR_API_KEY, with a key of the console. "+
 		"If you did, the variable that holds it is not set where the client runs.")
 }
 
-func unauthenticated(message string) *app.Error {
-	return app.Errorf(app.Unauthenticated, "invalid_api_key", "%s", message)
+// badHeader refuses a request whose headers do not name one key.
+func badHeader(message string) *app.Error { return unauthenticated(app.ReasonKeyHeader, message) }
+
+func unauthenticated(reason, message string) *app.Error {
+	return app.Errorf(app.Unauthenticated, "invalid_api_key", "%s", message).For(reason)
 }

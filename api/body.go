@@ -3,24 +3,20 @@ package api
 import (
 	"errors"
 	"io"
-	"math/bits"
 	"net"
 	"net/http"
 	"os"
-	"sync"
 	"time"
 
 	"umg/app"
-	"umg/app/admission"
+	"umg/app/requestbody"
 )
 
 const (
-	bodyGrace      = 5 * time.Second // A body may be slow for so long before its rate counts.
-	bodyRateMin    = 16 << 10        // The rate is in bytes per second, after the grace time.
-	bodyStep       = 32 << 10        // The deadline of the body moves after so much progress.
-	jsonTimeMax    = 120 * time.Second
-	bufferBytesMin = 16 << 10
-	bufferBytesMax = 4 << 20 // The garbage collector takes larger buffers, because few later bodies need that size.
+	bodyGrace   = 5 * time.Second // A body may be slow for so long before its rate counts.
+	bodyRateMin = 16 << 10        // The rate is in bytes per second, after the grace time.
+	bodyStep    = 32 << 10        // The deadline of the body moves after so much progress.
+	jsonTimeMax = 120 * time.Second
 )
 
 // FileTimeMax is how long a body that holds a file may take: 20 MiB over a line of 600 kbit/s.
@@ -29,67 +25,16 @@ const FileTimeMax = 300 * time.Second
 // PageTimeMax is how long any other form of a page may take.
 const PageTimeMax = jsonTimeMax
 
-// bufferSizes are how many sizes of buffers are pooled, each twice as large as the one before.
-var bufferSizes = bits.Len(bufferBytesMax / bufferBytesMin)
-
-// buffers pools the buffers of bodies, by size. Boxes pools the pointers by which a pool holds its buffers.
-type buffers struct {
-	pools []sync.Pool
-	boxes *sync.Pool
-}
-
-func newBuffers() buffers { return buffers{pools: make([]sync.Pool, bufferSizes), boxes: &sync.Pool{}} }
-
-// get returns an empty buffer of at least so many bytes.
-func (p *buffers) get(size int) []byte {
-	if size > bufferBytesMax {
-		return make([]byte, 0, size)
-	}
-	class := bits.Len(uint(max(size, bufferBytesMin)-1) / bufferBytesMin)
-	if box, ok := p.pools[class].Get().(*[]byte); ok {
-		b := *box
-		*box = nil
-		p.boxes.Put(box)
-		return b[:0]
-	}
-	return make([]byte, 0, bufferBytesMin<<class)
-}
-
-// put returns a buffer to its pool. Nothing may refer to the buffer any more.
-func (p *buffers) put(b []byte) {
-	if size := cap(b); size >= bufferBytesMin && size <= bufferBytesMax && size&(size-1) == 0 {
-		box, ok := p.boxes.Get().(*[]byte)
-		if !ok {
-			box = new([]byte)
-		}
-		*box = b
-		p.pools[bits.Len(uint(size/bufferBytesMin))-1].Put(box)
-	}
-}
-
-// body is a request body in memory.
-type body struct {
-	data  []byte
-	place *admission.Place // The place counts what the buffer holds beyond the smallest size.
-	next  [1]byte          // Next takes a byte that finds the buffer full.
-}
-
-// Bytes is the body. It is good until the body is released.
-func (b *body) Bytes() []byte { return b.data }
-
-// Len is how many bytes the body has.
-func (b *body) Len() int { return len(b.data) }
-
 // readAll takes the whole body into memory: the upstream must be handed an in-memory body, and no rule can be checked
 // on half of one. Memory grows with what has come, whatever was declared.
-func (a *API) readAll(x *call, timeMax time.Duration) (*body, error) {
+func (a *API) readAll(x *call, timeMax time.Duration) (*requestbody.Body, error) {
 	r := x.Request()
 	bytesMax := min(a.o.BodyBytesMax, a.o.Gate.BodyBytesMax())
 	if r.ContentLength > bytesMax {
 		return nil, tooLarge(bytesMax)
 	}
-	if x.place != nil && r.ContentLength > bufferBytesMin {
-		if err := x.place.Declare(bufferFor(r.ContentLength)); err != nil {
+	if x.place != nil && r.ContentLength > requestbody.BytesMin {
+		if err := x.place.Declare(requestbody.BufferFor(r.ContentLength)); err != nil {
 			return nil, a.explainBody(x, err, bytesMax, timeMax)
 		}
 	}
@@ -98,83 +43,17 @@ func (a *API) readAll(x *call, timeMax time.Duration) (*body, error) {
 	if r.ContentLength < 0 {
 		x.paced.ReadCloser = http.MaxBytesReader(x.Connection(), r.Body, bytesMax)
 	}
-	b, err := a.fill(x, &x.paced, r.ContentLength)
+	b := &x.body
+	b.Begin(a.bodies, x.place)
+	read, err := b.Fill(&x.paced, r.ContentLength)
+	x.bodyBytes += read
 	x.log.upload += a.now().Sub(began)
 	if err == nil {
 		_ = r.Body.Close() // else the answer's head looks for more of it
 		return b, nil
 	}
-	a.release(b)
+	b.Release()
 	return nil, a.explainBody(x, err, bytesMax, timeMax)
-}
-
-// bufferFor is the size of the buffer that a body of so many declared bytes ends in.
-func bufferFor(bytes int64) int64 {
-	if bytes > bufferBytesMax {
-		return bytes
-	}
-	return max(bufferBytesMin, int64(1)<<bits.Len64(uint64(bytes-1)))
-}
-
-// fill reads a body, of so many bytes unless that is below zero, into a buffer that grows as often as it is full and more comes.
-func (a *API) fill(x *call, in io.Reader, declared int64) (*body, error) {
-	b := &x.body
-	*b = body{data: a.buffers.get(bufferBytesMin), place: x.place}
-	for {
-		into := b.data[len(b.data):cap(b.data)]
-		if len(into) == 0 {
-			into = b.next[:]
-		}
-		n, err := in.Read(into)
-		x.bodyBytes += int64(n)
-		if len(b.data) == cap(b.data) && n > 0 {
-			if err := a.grow(b, declared); err != nil {
-				return b, err
-			}
-			b.data = append(b.data, b.next[0])
-		} else {
-			b.data = b.data[:len(b.data)+n]
-		}
-		if errors.Is(err, io.EOF) {
-			return b, nil
-		}
-		if err != nil {
-			return b, err
-		}
-	}
-}
-
-// grow doubles a full buffer. That of a large body never grows beyond the size that was declared.
-func (a *API) grow(b *body, declared int64) error {
-	size := 2 * cap(b.data)
-	if declared > bufferBytesMax && declared > int64(cap(b.data)) {
-		size = min(size, int(declared))
-	}
-	if b.place != nil {
-		more := int64(size - cap(b.data))
-		if cap(b.data) == bufferBytesMin {
-			more = int64(size) // the smallest buffer was not counted
-		}
-		if err := b.place.Grow(more); err != nil {
-			return err
-		}
-	}
-	larger := append(a.buffers.get(size), b.data...)
-	a.buffers.put(b.data)
-	b.data = larger
-	return nil
-}
-
-// release ends a body: nothing may refer to its bytes any more. A second release does nothing.
-func (a *API) release(b *body) {
-	if b.data == nil {
-		return
-	}
-	a.buffers.put(b.data)
-	b.data = nil
-	if b.place != nil {
-		b.place.Shrink()
-	}
 }
 
 // explainBody returns the client's error for a body that was not read to its end. It closes the connection after the

@@ -14,12 +14,12 @@ func (a *API) countTokens(x *call) error {
 	if err != nil {
 		return err
 	}
-	defer a.release(body)
+	defer body.Release()
 	request, err := x.withPathModel(body.Bytes())
 	if err != nil {
 		return err
 	}
-	count, err := a.o.Gateway.CountTokens(x.Request().Context(), x.textCall(request, nil))
+	count, err := a.o.Gateway.CountTokens(x.Request().Context(), x.textCall(request))
 	gateway.SetLimitHeaders(x.Header(), count.Requests, count.TokensLeft)
 	if err != nil {
 		return err
@@ -40,18 +40,17 @@ func (a *API) countTokens(x *call) error {
 }
 
 // textCall returns the call of a text route as the gateway takes it.
-func (x *call) textCall(body []byte, taken func()) gateway.Call {
+func (x *call) textCall(body []byte) gateway.Call {
 	return gateway.Call{
-		ID:             x.log.RequestID,
-		Principal:      x.principal(),
-		Style:          x.route.Style,
-		Body:           body,
-		OnBodyReleased: taken,
-		Headers:        x.Request().Header,
-		Key:            x.keyLimits(),
-		Slot:           x.slot(),
-		Strict:         x.key.Strict,
-		LimitFactor:    x.key.LimitFactor,
-		Timing:         &x.log.timing,
+		ID:          x.log.RequestID,
+		Principal:   x.principal(),
+		Style:       x.route.Style,
+		Body:        body,
+		Headers:     x.Request().Header,
+		Key:         x.keyLimits(),
+		Slot:        x.slot(),
+		Strict:      x.key.Strict,
+		LimitFactor: x.key.LimitFactor,
+		Timing:      &x.log.timing,
 	}
 }

@@ -141,7 +141,7 @@ func TestErrorHeaders(t *testing.T) {
 	if h.Get("Retry-After") != "59" || h.Get("Retry-After-Ms") != "59000" || h.Get("X-Should-Retry") != "" {
 		t.Errorf("clients would sleep for hours: %v", h)
 	}
-	h = failed(t, "/v1/models", "", "", false, unauthenticated("m")).Header()
+	h = failed(t, "/v1/models", "", "", false, unauthenticated(app.ReasonKeyHeader, "m")).Header()
 	if h.Get("WWW-Authenticate") != "Bearer" || h.Get("Retry-After") != "" {
 		t.Errorf("got %v", h)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
+	"umg/app/requestbody"
 )
 
 // field is a member that a body may have: its name, what it must be, in words for the error, and where its value goes. The value
@@ -48,7 +49,7 @@ type members struct {
 }
 
 // readSmall reads a body of at most bytesMax bytes.
-func (a *API) readSmall(x *call, bytesMax int64) (*body, error) {
+func (a *API) readSmall(x *call, bytesMax int64) (*requestbody.Body, error) {
 	r := x.Request()
 	if r.ContentLength > bytesMax {
 		return nil, tooLarge(bytesMax)
@@ -116,7 +117,7 @@ func (a *API) strict(x *call, names ...string) (*members, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer a.release(b)
+		defer b.Release()
 		if f, err = readMembers(b.Bytes()); err != nil {
 			return nil, err
 		}

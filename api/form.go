@@ -47,7 +47,7 @@ func (a *API) readVideo(x *call) (video.Call, error) {
 	if err != nil {
 		return video.Call{}, err
 	}
-	defer a.buffers.put(body.Bytes()) // its bytes stay counted, for the copies that the parts are
+	defer body.Recycle() // Its bytes stay counted, for the copies that the parts are.
 	return parseForm(multipart.NewReader(bytes.NewReader(body.Bytes()), params["boundary"]))
 }
 

@@ -128,7 +128,7 @@ func (a *API) readReport(x *call) (body []byte, signed bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	defer a.release(b)
+	defer b.Release()
 	body = append([]byte{}, b.Bytes()...)
 	name, signature := x.Request().Header.Get(leakKeyHeader), x.Request().Header.Get(leakSignatureHeader)
 	if name == "" && signature == "" {

@@ -20,7 +20,7 @@ func (a *API) receivePayment(x *call) error {
 	if err != nil {
 		return err
 	}
-	defer a.release(b)
+	defer b.Release()
 	if err := a.o.Payments.Webhook(x.Request().Context(), b.Bytes(), x.Request().Header.Get("Stripe-Signature")); err != nil {
 		return err
 	}

@@ -53,6 +53,14 @@ func (l *RequestLog) ErrorCode() string {
 	return l.Err.Code
 }
 
+// ErrorReason tells causes of one error code apart. It is empty for most errors, and for a request that succeeded.
+func (l *RequestLog) ErrorReason() string {
+	if l.Err == nil {
+		return ""
+	}
+	return l.Err.Reason
+}
+
 // kindWords name the kinds of errors for logs.
 var kindWords = [...]string{
 	app.Internal: "internal", app.Invalid: "invalid", app.Unauthenticated: "unauthenticated", app.Forbidden: "forbidden",

@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/gateway"
+	"umg/app/requestbody"
 	"umg/billing"
 )
 
@@ -26,11 +27,7 @@ func (a *API) generate(x *call) error {
 	}
 	recorder := a.contentRecorder(x)
 	defer recorder.Abandon()
-	x.recorder = recorder
-	if x.bodyReleased == nil {
-		x.bodyReleased = x.releaseBody
-	}
-	defer x.releaseBody()
+	defer body.Release()
 	if x.key.Frozen {
 		x.log.streams = asksForStream(body.Bytes())
 		return billing.Frozen()
@@ -53,8 +50,8 @@ func (a *API) generate(x *call) error {
 	out := a.newStreamWriter(x)
 	recorder.Hear(request)
 	before := a.now().Sub(x.log.Started) - x.log.upload
-	c := x.textCall(request, x.bodyReleased)
-	c.Report = &x.log.Result
+	c := x.textCall(request)
+	c.BodyMemory, c.Report = body, &x.log.Result
 	c.Idempotent, c.AuthDuration, c.UploadDuration = once.response, before, x.log.upload
 	report, err := a.o.Gateway.Generate(x.Request().Context(), c, recorder.Over(out))
 	once.recordResult(report, err)
@@ -70,12 +67,6 @@ func (a *API) generate(x *call) error {
 		x.log.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())
 	}
 	return err
-}
-
-// releaseBody releases the body of a text call, which its recorder has taken. A second release does nothing.
-func (x *call) releaseBody() {
-	x.recorder.Taken()
-	x.api.release(&x.body)
 }
 
 // textQuote is the answer to a dry run: what the call may cost, with no provider asked and nothing spent. It is the same in
@@ -128,7 +119,7 @@ func quotedFees(fees []gateway.QuoteFee) (list []quotedFee) {
 }
 
 func (a *API) quoteText(x *call, body []byte) error {
-	q, err := a.o.Gateway.Quote(x.Request().Context(), x.textCall(body, nil))
+	q, err := a.o.Gateway.Quote(x.Request().Context(), x.textCall(body))
 	if err != nil {
 		return err
 	}
@@ -164,7 +155,7 @@ func (a *API) newStreamWriter(x *call) gateway.StreamWriter {
 }
 
 // readBody reads a body of JSON.
-func (a *API) readBody(x *call) (*body, error) {
+func (a *API) readBody(x *call) (*requestbody.Body, error) {
 	if err := jsonBody(x.Request().Header); err != nil {
 		return nil, err
 	}

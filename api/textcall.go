@@ -85,9 +85,7 @@ func (t *TextCall) Done() {
 	if t.exchange.status == 0 || t.Log.recorder != nil {
 		return
 	}
-	released := t.call.bodyReleased
 	*t = TextCall{}
-	t.call.bodyReleased = released
 	textCalls.Put(t)
 }
 

@@ -33,7 +33,7 @@ func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
 		o.response = a.o.Idempotency.NewResponse(claim)
 		return o, nil
 	}
-	asked := x.textCall(body, nil)
+	asked := x.textCall(body)
 	if err := a.o.Gateway.Permit(&asked); err != nil { // another key of the account may have made the first call
 		return nil, err
 	}

@@ -43,6 +43,7 @@ type Error struct {
 	Message    string
 	Param      string        // Param is the path of the wrong field, such as messages[2].role.
 	Missing    bool          // Missing means that the request lacks the field.
+	Reason     string        // Reason tells causes of one code apart for the console. It is not sent to callers.
 	Doc        string        // Doc is the path of the page that explains the error.
 	RetryAfter time.Duration // RetryAfter is zero when waiting does not help.
 	NoRetry    bool          // NoRetry means that a retry never succeeds. Clients are told.
@@ -88,6 +89,12 @@ func shorten(args []any) []any {
 // At sets the path of the wrong field.
 func (e *Error) At(param string) *Error {
 	e.Param = param
+	return e
+}
+
+// For sets the reason, which tells causes of one code apart.
+func (e *Error) For(reason string) *Error {
+	e.Reason = reason
 	return e
 }
 

@@ -17,7 +17,7 @@ var roles = []struct {
 	rights  Rights
 	meaning string
 }{
-	{RoleOwner, OwnAccount | adminRights, "Everything, with owners and the account itself"},
+	{RoleOwner, OwnAccount | adminRights, "Everything, including owners and account deletion"},
 	{RoleAdmin, adminRights, "Everything except managing owners and deleting the account"},
 	{RoleDeveloper, Spend | UseVideos | UseAssets | ReadModels | ReadUsage | UseWebhooks | ManageKeys |
 		ReadContent, "Models, playground, videos, assets, keys, webhooks and usage"},

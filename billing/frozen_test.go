@@ -38,7 +38,7 @@ func TestAFrozenStoreIsUnavailable(t *testing.T) {
 	signal(syscall.SIGSTOP)
 	thaw := func() { signal(syscall.SIGCONT) }
 	t.Cleanup(thaw)
-	h.allVerbsUnavailable(account, hold)
+	h.allVerbsUnavailable(account, hold, nil)
 	thaw()
 	h.settle(hold, 7)
 	var inTime app.Amount // The database may have committed the hold that the ledger gave up on.

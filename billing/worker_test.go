@@ -3,7 +3,9 @@ package billing_test
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -172,15 +174,24 @@ func (h *fixture) soon(name string, verb func() error) {
 	}
 }
 
-func (h *fixture) allVerbsUnavailable(account string, hold billing.Hold) {
+// allVerbsUnavailable does everything at once that needs the store, since each waits for it.
+func (h *fixture) allVerbsUnavailable(account string, hold billing.Hold, more map[string]func() error) {
 	h.Helper()
-	h.soon("hold", func() error {
-		_, err := h.ledger.HoldFor(h.ctx, h.db, billing.HoldRequest{ID: "req_down", AccountID: account, Want: 1}, time.Hour)
-		return err
-	})
-	h.soon("settle", func() error {
-		return h.ledger.SettleIn(h.ctx, h.db, hold, billing.Settlement{Cost: 7, Record: record(hold)})
-	})
+	verbs := map[string]func() error{
+		"hold": func() error {
+			_, err := h.ledger.HoldFor(h.ctx, h.db, billing.HoldRequest{ID: "req_down", AccountID: account, Want: 1}, time.Hour)
+			return err
+		},
+		"settle": func() error {
+			return h.ledger.SettleIn(h.ctx, h.db, hold, billing.Settlement{Cost: 7, Record: record(hold)})
+		},
+	}
+	maps.Copy(verbs, more)
+	var all sync.WaitGroup
+	for name, verb := range verbs {
+		all.Go(func() { h.soon(name, verb) })
+	}
+	all.Wait()
 }
 
 func TestAStoppedStoreIsUnavailableAndTheWorkerWaits(t *testing.T) {
@@ -192,12 +203,13 @@ func TestAStoppedStoreIsUnavailableAndTheWorkerWaits(t *testing.T) {
 	if err := pg.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.allVerbsUnavailable(account, hold)
-	h.soon("balance", func() error { _, err := h.ledger.Balance(h.ctx, account); return err })
-	h.soon("grant", func() error {
-		return h.ledger.Grant(h.ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1, Source: "s"})
+	h.allVerbsUnavailable(account, hold, map[string]func() error{
+		"balance": func() error { _, err := h.ledger.Balance(h.ctx, account); return err },
+		"grant": func() error {
+			return h.ledger.Grant(h.ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1, Source: "s"})
+		},
+		"books": func() error { _, err := billing.Books(h.ctx, h.db); return err },
 	})
-	h.soon("books", func() error { _, err := billing.Books(h.ctx, h.db); return err })
 	stop := h.run()
 	h.hear("billing sweep failed")
 	ownServer(t, dir)

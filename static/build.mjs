@@ -148,7 +148,7 @@ for (const [name, parts] of Object.entries(sheets)) {
   const rules = parts.map((part) => text("src", "css", `${part}.css`)).join("\n");
   emit(name, (await transform(`@layer skin {\n${rules}\n}`, { loader: "css", minify: true, target: "es2022" })).code);
 }
-await scripts(["app", "playground"]);
+await scripts(["app", "playground", "videos"]);
 emit("favicon.svg", read("src", "favicon.svg"));
 // The icons are the favicon in pixels; the one for masks, and that for touch screens, fill their square.
 emit("icon-touch.png", read("src", "icons", "icon-touch.png"));

@@ -147,7 +147,7 @@ func TestNothingElseIsServed(t *testing.T) {
 func TestScriptsStayWithinTheirBudget(t *testing.T) {
 	t.Parallel()
 	for name, most := range map[string]int{
-		"app.js": 26 << 10, "shared.js": 4 << 10, "playground.js": 18 << 10, "app.css": 24 << 10,
+		"app.js": 26 << 10, "shared.js": 4 << 10, "playground.js": 18 << 10, "videos.js": 7 << 10, "app.css": 24 << 10,
 		"money.css": 6 << 10, "requests.css": 4 << 10, "account.css": 6 << 10, "providers.css": 4 << 10, "models.css": 6 << 10, "play.css": 8 << 10, "start.css": 6 << 10, "docs.css": 6 << 10,
 	} {
 		file := strings.TrimPrefix(URL(name), Prefix)

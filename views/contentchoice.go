@@ -21,13 +21,13 @@ func (c ContentChoice) Words() string {
 	const seen = " Owners, admins and developers see it on the page of each request."
 	switch c.Keep {
 	case KeepAsked:
-		return "This account keeps what is asked and answered with keys that ask for it, for " + days +
-			". Secrets that can be recognised are taken out." + seen
+		return "This account stores the content of keys that opt in, for " + days +
+			". Recognised secrets are removed." + seen
 	case KeepAll:
-		return "This account keeps what is asked and answered in all calls for " + days + ", whether a key asks for it or not." + seen
+		return "This account stores the content of all calls for " + days + ", whether a key opts in or not." + seen
 	}
 	if c.Keep == "" {
-		return "Whether this account keeps what is asked and answered is decided by its owners and admins."
+		return "The owners and admins of this account decide whether it stores content."
 	}
-	return "This account keeps nothing of what is asked and answered, so asking changes nothing today. An owner or admin can change that."
+	return "This account stores no content, so opting in changes nothing today. An owner or admin can change that."
 }

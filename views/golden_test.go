@@ -97,11 +97,17 @@ var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "b
 	"mark": true, "small": true, "span": true, "strong": true, "sub": true, "sup": true, "time": true, "wbr": true}
 
 const (
-	repeatsMax  = 12 // siblings of one kind that a golden file lists; of more it has the first ones
-	repeatsKept = 6
+	// A golden file lists all siblings of one kind up to a number. Of more it has only the first of each shape. Short siblings, such as
+	// the choices of a list, have at most shortLinesMax lines each.
+	repeatsMax       = 3
+	repeatsKept      = 1
+	shortRepeatsMax  = 12
+	shortRepeatsKept = 6
+	shortLinesMax    = 2
 )
 
-// withoutRepeats leaves out what repeats: of many blocks of one kind and class in a row the first ones stay, and their number.
+// withoutRepeats leaves out what repeats: of many blocks of one kind and class in a row the first ones of each shape stay, and the number
+// of the others.
 func withoutRepeats(lines []string) []string {
 	var out []string
 	for i := 0; i < len(lines); {
@@ -119,27 +125,50 @@ func withoutRepeats(lines []string) []string {
 			}
 			starts, next = append(starts, next), next+n
 		}
-		kept := next
-		if len(starts) > repeatsMax {
-			kept = starts[repeatsKept]
+		seen := map[string]int{}
+		more, most, kept := 0, repeatsMax, repeatsKept
+		if next-i <= len(starts)*shortLinesMax {
+			most, kept = shortRepeatsMax, shortRepeatsKept
 		}
 		for j, start := range starts {
-			if start >= kept {
-				out = append(out, kind+"… "+strconv.Itoa(len(starts)-j)+" more")
-				break
-			}
 			end := next
 			if j+1 < len(starts) {
 				end = starts[j+1]
+			}
+			if len(starts) > most {
+				shape := shapeOf(lines[start:end])
+				if seen[shape]++; seen[shape] > kept {
+					more++
+					continue
+				}
 			}
 			out = append(out, lines[start])
 			if end > start+1 {
 				out = append(out, withoutRepeats(lines[start+1:end])...)
 			}
 		}
+		if more > 0 {
+			out = append(out, kind+"… "+strconv.Itoa(more)+" more")
+		}
 		i = next
 	}
 	return out
+}
+
+var (
+	tagOf   = regexp.MustCompile(`<(/?[a-z][a-z0-9-]*)[^>]*>`)
+	classOf = regexp.MustCompile(` class="[^"]*"`)
+)
+
+// shapeOf is the tags and the classes of a block, without its texts and other attributes.
+func shapeOf(lines []string) string {
+	var shape strings.Builder
+	for _, line := range lines {
+		for _, tag := range tagOf.FindAllStringSubmatch(line, -1) {
+			shape.WriteString("<" + tag[1] + classOf.FindString(tag[0]) + ">")
+		}
+	}
+	return shape.String()
 }
 
 var blockStart = regexp.MustCompile(`^( *)<([a-z][a-z0-9]*)(?: [^>]*?class="([^"]*)")?`)
@@ -180,7 +209,7 @@ func own(page string) string {
 const (
 	goldenLinesMax = 600 // bytes of a file; a longer one is not read
 	// goldenSumMax bounds the lines of all files together.
-	goldenSumMax = 62_000
+	goldenSumMax = 60_000
 )
 
 // wholePage is a story whose page is kept whole.

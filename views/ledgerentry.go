@@ -88,15 +88,6 @@ func (e LedgerEntry) RequestWords() string {
 	return format.CountOf(e.Requests, "request", "requests")
 }
 
-// SignedAmount is the amount with its sign.
-func SignedAmount(a app.Amount) (main, fine string) {
-	main, fine = format.DollarParts(a)
-	if a > 0 {
-		main = "+" + main
-	}
-	return main, fine
-}
-
 // Tone is plus for credit that was added, and minus for all else.
 func (e LedgerEntry) Tone() string {
 	if e.Amount > 0 {

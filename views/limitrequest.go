@@ -20,11 +20,6 @@ type LimitRequest struct {
 	AnsweredAt                    *time.Time
 }
 
-// Command is the command by which an operator grants the request.
-func (w LimitRequest) Command() string {
-	return "gateway account set-limit-multiplier " + w.AccountID + " " + strconv.Itoa(w.Factor)
-}
-
 // ModelWords name the model of the request, or all models.
 func (w LimitRequest) ModelWords() string {
 	if w.Model == "" {

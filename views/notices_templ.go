@@ -463,7 +463,7 @@ func NotifySettingsPage(n NotifySettings) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if n.NoMail {
-				templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: ui.Info, Text: "This gateway sends no mails yet; the choices hold once it does."}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: ui.Info, Text: "This gateway sends no e-mail yet. Your choices apply once it does."}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

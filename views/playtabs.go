@@ -21,7 +21,7 @@ type PlayTrouble struct {
 // Fact is one thing that is known of an answer.
 type Fact struct{ Name, Value string }
 
-// Line says in which field the mistake is and which request it was.
+// Line says in which field the mistake is. PlayTroubleFacts shows the request as a link beside it.
 func (t PlayTrouble) Line() []Fact {
 	var facts []Fact
 	if t.Field != "" {
@@ -29,9 +29,6 @@ func (t PlayTrouble) Line() []Fact {
 	}
 	if t.Code != "" {
 		facts = append(facts, Fact{"Code", t.Code})
-	}
-	if t.RequestID != "" {
-		facts = append(facts, Fact{"Request", t.RequestID})
 	}
 	return facts
 }

@@ -26,7 +26,7 @@ func (p Proof) Pairs() []ProofPair {
 	return []ProofPair{
 		{"Cost of all usage records", "All charges in the ledger", p.Usage, p.Charges},
 		{"All entries of the ledger", "The balance", p.Entries, p.Posted},
-		{"What is left of all credit", "The balance", p.Grants, p.Posted},
+		{"Remaining credit", "The balance", p.Grants, p.Posted},
 	}
 }
 

@@ -131,7 +131,7 @@ func BuyerRolesNote() templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		templ_7745c5c3_Err = ui.EmptyState(ui.EmptyProps{
 			Icon: ui.IconWallet, Title: "Credit is bought by others",
-			Text: "Owners, admins and people with the billing role can buy credit, and decide how it is bought. You see what there is and what it went to.",
+			Text: "Owners, admins and people with the billing role can buy credit, and decide how it is bought. You see the balance and what was spent.",
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

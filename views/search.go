@@ -140,6 +140,12 @@ func (s Search) groups() []SearchGroup {
 	return out
 }
 
+// PageHits are the pages and actions with an address that fit the query.
+func (s Search) PageHits() []SearchHit {
+	may := slices.DeleteFunc(slices.Clone(actions), func(h SearchHit) bool { return !s.offers(h) || h.Href == "" })
+	return append(s.fitting(s.pages()), s.fitting(may)...)
+}
+
 // offers reports whether the action is one for the reader. A visitor's is the theme alone.
 func (s Search) offers(h SearchHit) bool {
 	if s.Viewer == nil {

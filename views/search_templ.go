@@ -644,7 +644,7 @@ const searchHint = "Search pages, models, keys, requests…"
 
 // nothing says what can be looked for where nothing was found.
 func (s Search) nothing() string {
-	return "Nothing fits “" + s.Query + "”. Request and video ids are found by how they begin, all else by any part of the name."
+	return "Nothing fits “" + s.Query + "”. Enter the start of a request or video id, or any part of a name."
 }
 
 // palette is the dialog that Ctrl+K opens. It works through /console/search, which is also a page.

@@ -1,6 +1,9 @@
 package views
 
-import "umg/app"
+import (
+	"umg/app"
+	"umg/views/ui"
+)
 
 // Trial is the credit a new account starts with.
 type Trial struct {
@@ -23,4 +26,12 @@ type Unverified struct {
 	Trial *Trial // nil when no trial credit can be claimed
 	Claim bool   // the address is verified and only the credit is missing
 	Mail  string // the mail with the link in the outbox of a demo; empty elsewhere
+}
+
+// verifyVariant is how loud the button of the trial credit is.
+func verifyVariant(loud bool) ui.Variant {
+	if loud {
+		return ui.Primary
+	}
+	return ui.Outline
 }

@@ -38,7 +38,7 @@ func TestVideoPagesSayWhatWasPaidAndWhy(t *testing.T) {
 		"video-saving":         {"Saving", "It is being saved"},
 		"video-completed":      {"Completed", "took 1 min 23 s", "8 s × $0.30 = $2.40", "MP4, 4 MB", "Made from", "Remixes of this", "and older ones"},
 		"video-completed-bare": {"None was made of this video.", "which was deleted", "the key Batch nightly", "a picture was given"},
-		"video-moderated":      {"Stopped by the content policy", "Not charged. The $0.80 that was held for it is yours again.", "Change it and try again"},
+		"video-moderated":      {"Stopped by the content policy", "Not charged. The $0.80 that was reserved is released.", "Change it and try again"},
 		"video-failed":         {"The provider could not make it", "out of capacity", "upstream_error"},
 		"video-expired":        {"The video is not kept any more", "It was kept until its expiry date.", "nothing can be made from it"},
 		"video-remix-confirm":  {"8 s × $0.30 = $2.40", "Yes, remix for $2.40"},

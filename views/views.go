@@ -288,7 +288,10 @@ var sheets = []sheet{
 }
 
 // scripts are loaded in addition to the one that all pages share.
-var scripts = []sheet{{name: "playground.js", begins: []string{"/console/playground", "/console/videos", "/console/assets"}}}
+var scripts = []sheet{
+	{name: "playground.js", begins: []string{"/console/playground", "/console/videos", "/console/assets"}},
+	{name: "videos.js", begins: []string{"/console/playground/video", "/console/videos", "/console/assets"}},
+}
 
 // extra names those of the sheets that the page needs.
 func (s Shell) extra(all []sheet) []string {

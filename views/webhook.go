@@ -80,12 +80,12 @@ func (w Webhook) Why() string {
 
 // DisabledText explains a disabled endpoint and what to do.
 func (w Webhook) DisabledText() string {
-	const next = " Enable it to send events again; what it missed is sent with Recover."
+	const next = " Enable it to send events again; Recover resends missed events."
 	switch w.DisabledReason {
 	case WebhookOffByGone:
-		return "It answered 410, which says that it wants no events any more." + next
+		return "Your server answered 410, which ends delivery." + next
 	case WebhookOffByFailures:
-		return "Nothing but failures came back for five days. Repair the receiver and send it a test event first." + next
+		return "Every delivery failed for five days. Repair the receiver and send it a test event first." + next
 	default:
 		return "You disabled it: nothing is sent." + next
 	}
@@ -113,7 +113,7 @@ func (w Webhook) NoticeText() string {
 	if w.Disabled {
 		return w.DisabledText()
 	}
-	return "Nothing but failures has come back for more than a day. After five days it is disabled."
+	return "Every delivery has failed for more than a day. After five days it is disabled."
 }
 
 // Attempts are all attempts to deliver, taken or not.

@@ -41,10 +41,13 @@ func fill(t *testing.T, db *sqlx.DB, u User) {
 		values ('lreq_' || $1, $1, $2, 'jane@example.com', '', 1, 2, 'for jane', 'open', now())`,
 		`insert into notification_preferences (user_id, account_id, event, by_mail, in_console) values ($2, $1, 'video', true, false)`,
 		`insert into notification_reads (user_id, account_id, seen, read_at) values ($2, $1, '{low/jane}', now())`,
+		`insert into notification_mails (account_id, event, subject, sent_at) select $1, 'key_network', 'key/203.0.113.0/24', now() where $2 <> ''`,
 		`insert into content_log_settings (account_id, keep, days, changed_at) select $1, 'all', 30, now() where $2 <> ''`,
 		`insert into content_logs (account_id, request_id, key_id, style, at, request, request_bytes, request_cut, answer, answer_bytes,
 			answer_cut, streamed, redacted)
 		select $1, 'req_' || $1, '', 'chat', now(), 'a secret question', 1, false, 'a secret answer', 1, false, false, 0 where $2 <> ''`,
+		`insert into playground_runs (account_id, run_id, pane, request_id, user_id, at, model, title, content)
+		values ($1, 'run_' || $1, 0, 'req_' || $1, $2, now(), 'm', 'a secret question', '{}')`,
 		`insert into saved_views (user_id, account_id, page, name, query, saved_at) values ($2, $1, 'usage', 'jane''s', '', now())`,
 		`insert into webhook_endpoints (id, account_id, name, url, event_types, secret, secret_hint, created_at, updated_at)
 		select 'whe_' || $1, $1, 'mine', 'https://jane.example/hook', '{video.completed}', 'x', 'x', now(), now() where $2 <> ''`,
@@ -81,8 +84,10 @@ func personal(t *testing.T, db *sqlx.DB, accountID string) int {
 			+ (select count(*) from prompts where account_id = $1) + (select count(*) from prompt_versions where account_id = $1)
 			+ (select count(*) from prompt_shares where account_id = $1) + (select count(*) from limit_requests where account_id = $1)
 			+ (select count(*) from notification_preferences where account_id = $1) + (select count(*) from notification_reads where account_id = $1)
+			+ (select count(*) from notification_mails where account_id = $1)
 			+ (select count(*) from content_logs where account_id = $1) + (select count(*) from content_log_settings where account_id = $1)
 			+ (select count(*) from webhook_endpoints where account_id = $1 and (deleted_at is null or url like '%jane%' or secret <> ''))
+			+ (select count(*) from playground_runs where account_id = $1)
 			+ (select count(*) from saved_views where account_id = $1)
 			+ (select count(*) from webhook_events where account_id = $1)
 			+ (select count(*) from webhook_deliveries where account_id = $1)

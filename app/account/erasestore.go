@@ -26,6 +26,9 @@ var leftovers = []erasureStep{
 	{"content of calls", `
 		delete from content_logs where $3::timestamptz is not null and account_id = $1 and request_id in (
 			select request_id from content_logs where account_id = $1 limit $2)`},
+	{"runs of the playground", `
+		delete from playground_runs where $3::timestamptz is not null and account_id = $1 and (run_id, pane) in (
+			select run_id, pane from playground_runs where account_id = $1 limit $2)`},
 	{"the choice to keep content", `
 		delete from content_log_settings where $3::timestamptz is not null and $2 > 0 and account_id = $1
 			and not exists (select from content_logs where account_id = $1)`},
@@ -35,6 +38,9 @@ var leftovers = []erasureStep{
 	{"choices about notices", `
 		delete from notification_preferences where $3::timestamptz is not null and account_id = $1 and user_id in (
 			select user_id from notification_preferences where account_id = $1 limit $2)`},
+	{"marks of mails about events", `
+		delete from notification_mails where $3::timestamptz is not null and account_id = $1 and (event, subject) in (
+			select event, subject from notification_mails where account_id = $1 limit $2)`},
 	{"saved views", `
 		delete from saved_views where $3::timestamptz is not null and account_id = $1 and (user_id, page, name) in (
 			select user_id, page, name from saved_views where account_id = $1 limit $2)`},

@@ -69,6 +69,11 @@ var chapters = []exportTable{
 		where: `t.deleted_at is null and exists (select from content_log_settings s where s.account_id = t.account_id
 			and t.at > greatest(coalesce(s.cleared_at, '-infinity'), now() - make_interval(days => s.days)))`,
 		columns: `request_id, key_id, style, at, request, request_bytes, request_cut, answer, answer_bytes, answer_cut, streamed, redacted`},
+	{name: "playground_runs", table: "playground_runs t", keys: []string{"at", "run_id", "pane"},
+		types: []string{"timestamptz", "text", "smallint"}, page: 50,
+		where: `exists (select from content_log_settings s where s.account_id = t.account_id
+			and t.at > greatest(coalesce(s.cleared_at, '-infinity'), now() - make_interval(days => s.days)))`,
+		columns: `run_id, pane, request_id, user_id, at, model, title, content::json`},
 	{name: "limit_requests", table: "limit_requests t", keys: []string{"id"}, types: []string{"text"},
 		columns: "id, email, model, factor_then, factor, reason, state, answer, created_at, answered_at"},
 	{name: "notification_choices", table: "notification_preferences t", keys: []string{"user_id", "event"}, types: []string{"text", "text"},

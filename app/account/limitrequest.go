@@ -96,7 +96,16 @@ func (s *Service) AllLimitRequests(ctx context.Context) ([]LimitRequest, error) 
 	return list, postgres.StoreError("account: read requests for limits", err)
 }
 
-// AnswerLimits is an operator's answer to a request. It changes no limit; that is a command's to do.
+// FindLimitRequest returns one request, for operators.
+func (s *Service) FindLimitRequest(ctx context.Context, id string) (LimitRequest, error) {
+	r, err := postgres.Get[LimitRequest](ctx, s.db, limitRequestsFrom+`where r.id = $1`, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = app.Errorf(app.NotFound, "limit_request_not_found", "There is no such request.")
+	}
+	return r, postgres.StoreError("account: read a request for limits", err)
+}
+
+// AnswerLimits is an operator's answer to a request. It changes no limit: SetLimitFactor does.
 func (s *Service) AnswerLimits(ctx context.Context, operator User, from app.Origin, id string, state LimitState, answer string) error {
 	answer = strings.TrimSpace(answer)
 	switch {
@@ -142,9 +151,11 @@ func insertLimitRequest(ctx context.Context, q postgres.Queryer, r LimitRequest,
 func selectLimitRequests(
 	ctx context.Context, q postgres.Queryer, accountID string, all bool, limit int,
 ) ([]LimitRequest, error) {
-	return postgres.Select[LimitRequest](ctx, q, `
-		select r.id, r.account_id, a.name as account, r.email, r.model, r.factor_then, r.factor, a.limit_factor as factor_now, r.reason,
-			r.state, r.answer, r.answered_by, r.created_at, r.answered_at
-		from limit_requests r join accounts a on a.id = r.account_id
-		where $2 or r.account_id = $1 order by r.state = 'open' desc, r.created_at desc limit $3`, accountID, all, limit)
+	return postgres.Select[LimitRequest](ctx, q, limitRequestsFrom+
+		`where $2 or r.account_id = $1 order by r.state = 'open' desc, r.created_at desc limit $3`, accountID, all, limit)
 }
+
+const limitRequestsFrom = `
+	select r.id, r.account_id, a.name as account, r.email, r.model, r.factor_then, r.factor, a.limit_factor as factor_now, r.reason,
+		r.state, r.answer, r.answered_by, r.created_at, r.answered_at
+	from limit_requests r join accounts a on a.id = r.account_id `

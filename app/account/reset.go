@@ -66,9 +66,10 @@ func (s *Service) sendReset(ctx context.Context, tx *sqlx.Tx, f seal.Fingerprint
 	return postgres.Exec(ctx, tx, end)
 }
 
-// MakeResetLink makes the link that AskReset sends, for an operator to hand over. It returns the path only.
-func (s *Service) MakeResetLink(ctx context.Context, email string) (string, error) {
-	address, err := normaliseEmail(email)
+// MakeResetLink makes the link that AskReset sends, for an operator to hand over. It returns the path only. The audit logs of the user's
+// accounts tell of it.
+func (s *Service) MakeResetLink(ctx context.Context, from app.Origin, email string) (string, error) {
+	u, err := s.userNamed(ctx, email)
 	if err != nil {
 		return "", err
 	}
@@ -77,10 +78,18 @@ func (s *Service) MakeResetLink(ctx context.Context, email string) (string, erro
 		return "", err
 	}
 	now := s.o.Now().UTC()
-	known, err := insertResetLink(ctx, s.db, f, address, now, now.Add(resetAgeMax))
-	if err == nil && !known {
-		return "", errUnknownUser(address)
-	}
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		known, err := insertResetLink(ctx, tx, f, u.Email, now, now.Add(resetAgeMax))
+		if err != nil {
+			return err
+		}
+		if !known {
+			return errUnknownUser(u.Email)
+		}
+		return s.noteEverywhere(ctx, tx, app.Principal{UserID: u.ID, From: from}, audit.Event{
+			Action: "user.reset_link_made", Object: u.ID, Name: u.Email, Operator: true,
+		})
+	})
 	return resetPath + token, postgres.StoreError("account: make link", err)
 }
 

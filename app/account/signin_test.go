@@ -481,12 +481,12 @@ func TestALinkOfAnOperatorWorksWithoutMail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
-	path, err := b.MakeResetLink(t.Context(), u.Email)
+	path, err := b.MakeResetLink(t.Context(), app.Origin{}, u.Email)
 	must(t, err)
 	must(t, b.ResetPassword(t.Context(), strings.TrimPrefix(path, resetPath), nextPassword, app.Origin{}))
 	if in, err := b.SignIn(t.Context(), u.Email, nextPassword, "192.0.2.1"); err != nil || in.ID != u.ID {
 		t.Error(err)
 	}
-	_, err = b.MakeResetLink(t.Context(), "unknown@example.com")
+	_, err = b.MakeResetLink(t.Context(), app.Origin{}, "unknown@example.com")
 	wantError(t, err, app.NotFound, "user_not_found")
 }

@@ -28,9 +28,9 @@ var stays = map[string]string{
 
 	"prompts": "read by members only", "prompt_versions": "read by members only", "saved_views": "filters of a page",
 	"video_jobs": "read by members only", "assets": "read by members only", "asset_counts": "a number",
-	"content_logs": "read by members only", "content_log_settings": "what is kept is read by members only",
+	"content_logs": "read by members only", "playground_runs": "read by members only", "content_log_settings": "what is kept is read by members only",
 	"idempotency_keys": "an answer is repeated only to who may call", "notification_reads": "what was read", "notification_preferences": "mails to users of the account",
-	"price_notices": "what was told", "refusals": "history", "limit_requests": "a question to operators", "operator_actions": "what operators did",
+	"price_notices": "what was told", "notification_mails": "what was told", "refusals": "history", "limit_requests": "a question to operators", "operator_actions": "what operators did",
 	"promo_redemptions": "history", "trials": "history",
 
 	"credit_accounts": "books", "ledger_entries": "books", "grants": "books", "holds": "books", "usage_records": "books",

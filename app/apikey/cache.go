@@ -179,7 +179,8 @@ func moment(t time.Time) string { return t.UTC().Format("2006-01-02 at 15:04 UTC
 
 func errUnknownKey() error {
 	return app.Errorf(app.Unauthenticated, "invalid_api_key",
-		"The API key is not valid: it was mistyped, or was deleted. Copy it again, or create another one in the console under API keys.").Final()
+		"The API key is not known here: it was deleted, or belongs to another environment. Use a key from the console of this gateway.").
+		For(app.ReasonKeyUnknown).Final()
 }
 
 // errBrokenKey refuses what cannot be a key. It repeats nothing of it: it may be the key of another service.
@@ -189,12 +190,17 @@ func errBrokenKey(secret string) error {
 	case !strings.HasPrefix(secret, secretPrefix):
 		return app.Errorf(app.Unauthenticated, "invalid_api_key",
 			"What the request bears is not a key of this gateway: those begin with %s. Create one in the console under API keys.",
-			secretPrefix).Final()
-	case len(secret) != whole:
+			secretPrefix).For(app.ReasonKeyForeign).Final()
+	case len(secret) < whole:
 		return app.Errorf(app.Unauthenticated, "invalid_api_key",
-			"The API key has %d characters, and a whole one has %d. Copy it again.", len(secret), whole).Final()
+			"The API key is cut: it has %d characters, and a whole one has %d. Copy it again.", len(secret), whole).For(app.ReasonKeyCut).Final()
+	case len(secret) > whole:
+		return app.Errorf(app.Unauthenticated, "invalid_api_key",
+			"The API key has %d characters, and a whole one has %d. Copy it again, without quotes and other text around it.",
+			len(secret), whole).For(app.ReasonKeyLong).Final()
 	default:
-		return errUnknownKey()
+		return app.Errorf(app.Unauthenticated, "invalid_api_key",
+			"The API key was mistyped: at least one of its characters is wrong. Copy it again.").For(app.ReasonKeyMistyped).Final()
 	}
 }
 

@@ -48,6 +48,9 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 		t.Error("a client would try an expired key again")
 	}
 	unknown := wantError(t, find(never), app.Unauthenticated, "invalid_api_key")
+	if unknown.Reason != app.ReasonKeyUnknown {
+		t.Errorf("an unknown key is refused for %q", unknown.Reason)
+	}
 	must(t, b.keys.Delete(t.Context(), p, gone.ID))
 	if e := wantError(t, find(deleted), app.Unauthenticated, "invalid_api_key"); e.Error() != unknown.Error() {
 		t.Errorf("a deleted key has another error than an unknown one: %v", e)
@@ -65,12 +68,15 @@ func TestRingAsksNoOneAboutWhatIsNoKey(t *testing.T) {
 	b := setup(t)
 	r := b.ring(t)
 	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
-	for _, s := range []string{
-		"", "sk-umg-", secret[:len(secret)-1], secret + "0", "Bearer " + secret, "' or 1=1; select pg_sleep(8) --",
-		"sk-umg-" + string(make([]byte, 38)), secret[:len(secret)-1] + "é",
+	for s, reason := range map[string]string{
+		"": app.ReasonKeyForeign, "sk-umg-": app.ReasonKeyCut, secret[:len(secret)-1]: app.ReasonKeyCut, secret + "0": app.ReasonKeyLong,
+		"Bearer " + secret: app.ReasonKeyForeign, "' or 1=1; select pg_sleep(8) --": app.ReasonKeyForeign,
+		"sk-umg-" + string(make([]byte, 38)): app.ReasonKeyMistyped, secret[:len(secret)-1] + "é": app.ReasonKeyLong,
 	} {
 		_, err := r.Find(t.Context(), s, "192.0.2.1")
-		wantError(t, err, app.Unauthenticated, "invalid_api_key")
+		if e := wantError(t, err, app.Unauthenticated, "invalid_api_key"); e.Reason != reason {
+			t.Errorf("%q is refused for %s, want %s", s, e.Reason, reason)
+		}
 	}
 	if n := r.queries.Load(); n != 0 {
 		t.Fatalf("%d queries", n)

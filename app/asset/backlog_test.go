@@ -3,6 +3,11 @@ package asset
 import (
 	"testing"
 	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app/postgres"
+	"umg/app/workqueue"
 )
 
 func TestTheBacklogTellsWhatIsNotReadyAndWhatIsToGo(t *testing.T) {
@@ -42,5 +47,21 @@ func TestTheBacklogTellsWhatIsNotReadyAndWhatIsToGo(t *testing.T) {
 	}
 	if len(got.Trouble) != 2 || got.Trouble[0].ID != "asset_2" || got.Trouble[0].Removing || got.Trouble[1].ID != "asset_3" || !got.Trouble[1].Removing {
 		t.Errorf("trouble: %+v", got.Trouble)
+	}
+	jobs := b.service.Jobs()
+	counts, err := jobs.Count(t.Context())
+	if err != nil || counts.Waiting != 3 || counts.Working != 1 {
+		t.Errorf("%+v, %v", counts, err)
+	}
+	err = postgres.InTx(t.Context(), b.db, func(tx *sqlx.Tx) error {
+		job, err := jobs.RetryNow(t.Context(), tx, "asset_2")
+		if job.Kind != "follow at keeper" || job.AccountID != b.me.AccountID {
+			t.Errorf("%+v", job)
+		}
+		return err
+	})
+	if list, _, errList := jobs.List(t.Context(), workqueue.JobQuery{}); err != nil || errList != nil || len(list) != 4 || list[0].ID != "asset_2" ||
+		list[0].DueAt.After(b.service.now()) {
+		t.Errorf("%+v, %v, %v", list, err, errList)
 	}
 }

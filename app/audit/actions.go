@@ -42,6 +42,7 @@ var known = []Known{
 	{"account.unfrozen", "unfroze the account", "account"},
 
 	{"content.deleted", "deleted the kept content of the call", "call"},
+	{"content.run_deleted", "deleted the kept run of the playground", "run"},
 
 	{"webhook.created", "created the webhook endpoint", "webhook endpoint"},
 	{"webhook.updated", "changed the webhook endpoint", "webhook endpoint"},
@@ -60,6 +61,8 @@ var known = []Known{
 	{"billing.credit_granted", "added credit", "account"},
 	{"billing.credit_taken", "took credit back", "account"},
 
+	{"job.retried", "retried the job", "job"},
+
 	{"asset.created", "created the asset", "asset"},
 	{"asset.deleted", "deleted the asset", "asset"},
 
@@ -76,6 +79,7 @@ var known = []Known{
 	{"user.codes_renewed", "renewed their recovery codes", "user"},
 	{"user.code_used", "signed in with a recovery code", "user"},
 	{"user.sessions_ended", "ended other sessions of theirs", "user"},
+	{"user.reset_link_made", "made a link to set a new password", "user"},
 	{"user.made_operator", "granted operator access", "user"},
 }
 
@@ -104,6 +108,6 @@ func Kinds() []Kind {
 	return []Kind{
 		{"key.", "API keys"}, {"member.", "Members"}, {"invitation.", "Invitations"}, {"account.", "Account"}, {"billing.", "Billing"},
 		{"webhook.", "Webhooks"}, {"asset.", "Assets"}, {"prompt.", "Prompts"},
-		{"content.", "Content of calls"}, {"user.", "Sign-in and security"},
+		{"job.", "Jobs of queues"}, {"content.", "Content of calls"}, {"user.", "Sign-in and security"},
 	}
 }

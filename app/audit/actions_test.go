@@ -15,7 +15,7 @@ import (
 	"umg/app/audit"
 )
 
-var actionForm = regexp.MustCompile(`^(key|member|invitation|account|webhook|billing|asset|prompt|content|user)\.[a-z]+(_[a-z]+)*$`)
+var actionForm = regexp.MustCompile(`^(key|member|invitation|account|webhook|billing|asset|prompt|content|job|user)\.[a-z]+(_[a-z]+)*$`)
 
 func TestEveryActionHasWordsAndAKind(t *testing.T) {
 	t.Parallel()

@@ -98,7 +98,7 @@ func (c *Console) assetsClosed(p *page.Page, live int) *videopages.AssetClosed {
 func (c *Console) assetCall(p *page.Page) codesample.AssetCall {
 	call := codesample.AssetCall{BaseURL: c.APIURL(), Language: p.Language()}
 	for _, m := range c.videoModels(p) {
-		if m.Assets > 0 {
+		if m.Assets > 0 && m.Callable() {
 			call.Model, call.Size, call.Seconds = m.ID, m.Sizes[0], m.Seconds[0]
 			break
 		}

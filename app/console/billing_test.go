@@ -20,6 +20,7 @@ import (
 	"umg/app/console"
 	"umg/app/mail"
 	"umg/app/notification"
+	"umg/app/operator"
 	"umg/app/postgres/pgtest"
 	"umg/app/simulator/payments"
 	"umg/billing"
@@ -75,6 +76,8 @@ func withPayments(t *testing.T) *paymentConsole {
 	}
 	h.fixture = newFixture(t, db, db, nil, func(c *console.Options) {
 		c.Payments, c.IDs, c.Notifications = service, ids, notification.New(db, time.Now)
+		c.OperatorsNeedNoCode = true
+		c.Operator.Actions = operator.New(db, operator.Options{Ledger: h.ledger, Now: time.Now, IDs: ids})
 	})
 	return h
 }

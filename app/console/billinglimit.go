@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -77,25 +76,7 @@ func (c *Console) redeemPromo(p *page.Page) error {
 	}
 	text := format.Dollars(got.Amount) + " of credit was added"
 	if got.ExpiresAt != nil {
-		text += ", to be spent by " + got.ExpiresAt.UTC().Format(dayForm)
+		text += ", to be spent by " + got.ExpiresAt.UTC().Format("2 Jan 2006")
 	}
 	return c.RedirectWithToast(p, ui.Success, text+".", billingPath)
-}
-
-// limitNotes returns a notice when the spend limit is reached or nearly reached.
-func (c *Console) limitNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
-	s, err := c.o.Accounts.SpendLimit(ctx, p.Principal())
-	if err != nil || !s.Set() || s.Left() > s.Limit/budgetNear {
-		return nil, err
-	}
-	n := views.Note{
-		ID: idOf("limit_near", p.User.AccountID, &s.ResetsAt), Tone: ui.Warning, Icon: ui.IconWallet, Href: billingPath + "#spend-limit",
-		Link: billingLink, Title: "Little of the account's spend limit is left",
-		Text: format.Dollars(s.Left()) + " of " + format.Dollars(s.Limit) + " is left. Calls are refused when it is spent.",
-	}
-	if s.Left() == 0 {
-		n.ID, n.Title = idOf("limit", p.User.AccountID, &s.ResetsAt), "The account's spend limit is reached"
-		n.Text = "Calls are refused until " + s.ResetsAt.UTC().Format(dayForm) + ", or until it is raised."
-	}
-	return append(list, note{Note: n}), nil
 }

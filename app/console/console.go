@@ -15,6 +15,7 @@ import (
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
+	"umg/app/console/notices"
 	"umg/app/console/operator"
 	"umg/app/console/page"
 	"umg/app/console/playground"
@@ -27,6 +28,7 @@ import (
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/ratelimit"
+	"umg/app/refusal"
 	"umg/app/setup"
 	"umg/app/traffic"
 	"umg/app/trial"
@@ -80,6 +82,7 @@ type TextServices struct {
 	RecentCalls *traffic.RecentCalls // RecentCalls is nil where users see no calls that were rejected before authentication.
 	Content     *contentlog.Service  // Content is nil where no content of calls is stored.
 	Prompts     *prompt.Service      // Prompts is nil where the pages about saved prompts do not exist.
+	Refusals    *refusal.Log         // Refusals is nil where refused calls of the playground are not recorded.
 }
 
 // JobServices are the services of videos, of what videos are made from, and of the events about them.
@@ -107,7 +110,7 @@ type Console struct {
 	playground *playground.Console
 	o          Options
 	readers    *sharedReaders
-	notes      *noteShelf
+	notices    *notices.Service
 }
 
 // New returns the console. It panics when a required option is missing, which is a mistake in the wiring.
@@ -128,18 +131,23 @@ func New(o Options) *Console {
 	if o.Status == nil {
 		o.Status = modelstatus.New(modelstatus.Options{Now: o.Now, Health: o.Health, Stats: o.Reports.RecentModels})
 	}
-	c := &Console{o: o, notes: &noteShelf{kept: map[notification.Reader]shelved{}}, readers: &sharedReaders{count: map[string]int{}}}
+	c := &Console{o: o, readers: &sharedReaders{count: map[string]int{}}}
+	c.notices = notices.New(notices.Options{
+		Accounts: o.Accounts, APIKeys: o.APIKeys, Ledger: o.Ledger, Reports: o.Reports, Catalog: o.Catalog, Status: o.Status, Health: o.Health,
+		Payments: o.Payments, Webhooks: o.Webhooks, Videos: o.Videos, Notifications: o.Notifications, Now: o.Now,
+	})
 	c.Renderer = page.New(page.Options{
 		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
-		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
+		OperatorsNeedNoCode: o.OperatorsNeedNoCode, Notices: c.notices,
 	})
 	c.playground = playground.New(c.Renderer, playground.Options{
-		Catalog: o.Catalog, Gateway: o.Gateway, Reports: o.Reports, Prompts: o.Prompts, Now: o.Now,
+		Catalog: o.Catalog, Gateway: o.Gateway, Reports: o.Reports, Prompts: o.Prompts, Content: o.Content, Now: o.Now,
 		Generate: c.generateKept, KeyHint: c.keyHint, ViewModels: c.pickedModels,
 	})
 	c.operator = operator.New(c.Renderer, operator.Options{
 		Sources: o.Operator, Accounts: o.Accounts, Ledger: o.Ledger, Reports: o.Reports, Catalog: o.Catalog, Health: o.Health,
 		Status: o.Status, Videos: o.Videos, Webhooks: o.Webhooks, Assets: o.Assets, Content: o.Content, Now: o.Now,
+		Payments: o.Payments,
 	})
 	return c
 }
@@ -175,7 +183,7 @@ func (c *Console) routes() []page.Route {
 		c.accountRoutes(),
 		c.signInRoutes(), c.profileRoutes(), c.securityRoutes(), c.auditRoutes(), c.memberRoutes(),
 		c.accountSettingsRoutes(), c.operator.Routes(), c.playground.Routes(),
-		c.setupRoutes(), c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes())
+		c.setupRoutes(), c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes(), c.runRoutes())
 }
 
 // FormBytesMax bounds the bodies of pages that take files, by path.

@@ -31,6 +31,7 @@ import (
 	"umg/app/provider"
 	"umg/app/ratelimit"
 	"umg/app/server"
+	"umg/app/traffic"
 	"umg/app/trial"
 	"umg/billing"
 	"umg/billing/usage"
@@ -50,6 +51,8 @@ type fixture struct {
 	db  *sqlx.DB
 	web http.Handler
 	log *apptest.LogBuffer
+	// recent collects calls without usage records. A test that reads them has to run it.
+	recent *traffic.RecentCalls
 }
 
 func setup(t *testing.T) *fixture {
@@ -96,6 +99,7 @@ func newFixture(t *testing.T, readable, db *sqlx.DB, upstream map[string]string,
 		BillingServices: console.BillingServices{Ledger: ledger, Reports: usage.NewReports(db, usage.Options{Now: time.Now, Log: log})},
 		Now:             time.Now, BaseURL: "http://gateway.test",
 	}
+	options.RecentCalls = traffic.NewRecentCalls(db, time.Now, log)
 	for _, f := range change {
 		f(&options)
 	}
@@ -103,8 +107,9 @@ func newFixture(t *testing.T, readable, db *sqlx.DB, upstream map[string]string,
 		Accounts: options.Accounts, Ledger: ledger, Now: time.Now, IDs: ids, Random: rand.Reader, Log: log,
 	})
 	pages := console.New(options)
-	web := server.New(server.Options{API: face, Console: pages, IDs: ids, Now: time.Now, Log: log, BaseURL: "http://gateway.test", FormBytesMax: console.FormBytesMax()})
-	return &fixture{t: t, db: db, web: web.Handler(), log: said}
+	web := server.New(server.Options{API: face, Console: pages, IDs: ids, Now: time.Now, Log: log, BaseURL: "http://gateway.test",
+		FormBytesMax: console.FormBytesMax(), RecentCalls: options.RecentCalls})
+	return &fixture{t: t, db: db, web: web.Handler(), log: said, recent: options.RecentCalls}
 }
 
 type reply struct {

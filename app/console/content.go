@@ -13,6 +13,7 @@ import (
 	"umg/app/contentlog"
 	"umg/app/dialect"
 	"umg/app/gateway"
+	"umg/app/refusal"
 	"umg/billing"
 	"umg/views"
 	requestpages "umg/views/requests"
@@ -104,7 +105,7 @@ func (c *Console) askDeleteContent(p *page.Page) error {
 		return err
 	}
 	if !found || k.DeletedAt != nil {
-		return app.Errorf(app.NotFound, "content_not_found", "Nothing is kept of what was asked and answered in this call.")
+		return app.Errorf(app.NotFound, "content_not_found", "The content of this call is not stored.")
 	}
 	return c.Render(p, http.StatusOK, settingpages.ContentDeletePage(settingpages.ContentDelete{Shell: c.Shell(p), RequestID: k.RequestID}))
 }
@@ -191,8 +192,18 @@ func whyNoContent(s contentlog.Settings, r *billing.UsageRecord, asks bool, now 
 	return requestpages.ContentNone
 }
 
-// generateKept makes a call for the reader, and stores the prompt and the answer if the account wants that for all calls.
+// generateKept makes a call for the reader. It stores the prompt and the answer if the account wants that for all calls, and records a
+// refusal.
 func (c *Console) generateKept(p *page.Page, call gateway.Call, out gateway.StreamWriter) (*gateway.Report, error) {
+	report, err := c.generateWithContent(p, call, out)
+	if err != nil && !billing.RuleOf(report.Reason).Recorded {
+		c.recordRefusal(p, refusal.Record{Route: playground.Path, Style: string(call.Style), Model: report.Model, Duration: report.Duration}, err)
+	}
+	return report, err
+}
+
+// generateWithContent makes a call, and stores the prompt and the answer if the account wants that for all calls.
+func (c *Console) generateWithContent(p *page.Page, call gateway.Call, out gateway.StreamWriter) (*gateway.Report, error) {
 	ctx := p.Request().Context()
 	if !p.User.KeepContent || c.o.Content == nil {
 		return c.o.Gateway.Generate(ctx, call, out)

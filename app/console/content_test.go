@@ -65,7 +65,7 @@ func TestContentOfThePlaygroundIsShownToWhoMaySeeItAndUntilItIsDeleted(t *testin
 		has(t, field, p.send(choose, form), http.StatusUnprocessableEntity, `id="`+field+`"`)
 	}
 	has(t, "keys that ask", p.send(choose, url.Values{"keep": {"asked"}, "days": {"7"}}), http.StatusSeeOther)
-	has(t, "the form of a key", p.see("/console/keys/new"), 200, "keeps what is asked and answered with keys that ask for it, for 7 days")
+	has(t, "the form of a key", p.see("/console/keys/new"), 200, "stores the content of keys that opt in, for 7 days")
 	has(t, "the playground, with keys that ask", p.see(ask("")), 200, `data-content="played"`)
 	has(t, "all", p.send(choose, url.Values{"keep": {"all"}, "days": {"7"}}), http.StatusSeeOther)
 
@@ -80,7 +80,7 @@ func TestContentOfThePlaygroundIsShownToWhoMaySeeItAndUntilItIsDeleted(t *testin
 		has(t, "a stranger who asks to delete", stranger.see(path+"/content/delete"), http.StatusNotFound)
 		has(t, "a stranger who deletes", stranger.send(path+"/content/delete", nil), http.StatusNotFound)
 	}
-	has(t, "the settings", p.see("/console/settings/account"), 200, "are kept now", "Delete kept content now")
+	has(t, "the settings", p.see("/console/settings/account"), 200, "are kept now", "Delete stored content now")
 
 	h.role("keeps@example.com", app.RoleBilling)
 	has(t, "for billing people", p.see(whole), 200, `data-content="hidden"`)
@@ -88,13 +88,13 @@ func TestContentOfThePlaygroundIsShownToWhoMaySeeItAndUntilItIsDeleted(t *testin
 	h.role("keeps@example.com", app.RoleDeveloper)
 	has(t, "for developers", p.see(whole), 200, `data-content="kept"`)
 	has(t, "developers who choose", p.send(choose, url.Values{"keep": {"never"}, "days": {"7"}}), http.StatusForbidden)
-	has(t, "the settings for developers", p.see("/console/settings/account"), 200, "answered in all calls, for 7 days")
+	has(t, "the settings for developers", p.see("/console/settings/account"), 200, "the content of all calls, for 7 days")
 	has(t, "the question", p.see(whole+"/content/delete"), 200, "Delete the content of this call")
 	has(t, "one is deleted", p.send(whole+"/content/delete", nil), http.StatusSeeOther)
 	has(t, "a deleted one", p.see(whole), 200, `data-content="deleted"`, "A member of this account deleted it")
 
 	h.role("keeps@example.com", app.RoleOwner)
-	has(t, "the question about all", p.see(choose+"/delete"), 200, "Delete all kept content")
+	has(t, "the question about all", p.see(choose+"/delete"), 200, "Delete all stored content")
 	has(t, "all is deleted", p.send(choose+"/delete", nil), http.StatusSeeOther)
 	has(t, "one of all", p.see(streamed), 200, `data-content="cleared"`)
 	log := p.see("/console/settings/audit").body

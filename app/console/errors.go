@@ -25,10 +25,14 @@ var titles = map[int]string{
 // needs, because the database may be what failed.
 func (c *Console) writeError(in page.RoutedRequest, err *app.Error) error {
 	status := page.Status(err.Kind)
+	var near []views.SearchHit
 	shell := views.Shell{Path: in.Request.URL.Path, Theme: page.ThemeOf(in.Request), Now: c.o.Now()}
 	if !isShed(err) {
 		if p, openErr := c.Open(in); openErr == nil {
 			shell = c.Shell(p)
+			if status == http.StatusNotFound {
+				near = c.near(p)
+			}
 		}
 	}
 	shell.Path = page.RetryPath(in.Request)
@@ -38,7 +42,7 @@ func (c *Console) writeError(in page.RoutedRequest, err *app.Error) error {
 	component := views.ErrorPage(failure)
 	switch {
 	case status == http.StatusNotFound:
-		component = views.NotFoundPage(shell)
+		component = views.NotFoundPage(views.NotFound{Shell: shell, Near: near})
 	case err.Code == page.RoleNotAllowed:
 		component = views.RoleRefusedPage(failure)
 	}

@@ -47,8 +47,12 @@ func (c *Console) keys(p *page.Page) error {
 	if err != nil {
 		return err
 	}
+	spend, err := c.keySpend(p)
+	if err != nil {
+		return err
+	}
 	p.ReplaceURL(q.Path())
-	return c.Render(p, http.StatusOK, keypages.ListPage(keypages.List{Shell: c.Shell(p), Query: q, Keys: keys}))
+	return c.Render(p, http.StatusOK, keypages.ListPage(keypages.List{Shell: c.Shell(p), Query: q, Keys: keys, Spend: spend}))
 }
 
 func (c *Console) listKeys(p *page.Page) ([]views.Key, error) {
@@ -166,8 +170,12 @@ func (c *Console) createKey(p *page.Page) error {
 	if err != nil {
 		return err
 	}
+	spend, err := c.keySpend(p)
+	if err != nil {
+		return err
+	}
 	return c.Render(p, http.StatusOK, keypages.CreatedPage(keypages.Created{
-		Shell: c.Shell(p), Fresh: fresh, Call: c.sampleCall(p, secret), Language: p.Language(), Keys: keys,
+		Shell: c.Shell(p), Fresh: fresh, Call: c.sampleCall(p, secret), Language: p.Language(), Keys: keys, Spend: spend,
 	}))
 }
 

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,15 @@ func TestAPausedModelIsPausedEverywhere(t *testing.T) {
 	compared := p.see("/console/compare?" + url.Values{"m": {pausable, "meridian/atlas-mini"}}.Encode())
 	shows(t, compared, http.StatusOK, "Paused")
 	shows(t, p.see("/console/playground?model="+pausable), http.StatusOK, "is paused", "Use instead")
+	if a := p.send("/console/operator/pause", decision("model", cheapFilm, "It moves")); a.status != http.StatusSeeOther {
+		t.Fatalf("%d", a.status)
+	}
+	video := p.see(filmsPath + "?" + url.Values{"model": {cheapFilm}}.Encode())
+	shows(t, video, http.StatusOK, "is paused", "Use instead")
+	if !regexp.MustCompile(`<option value="`+cheapFilm+`" disabled[^>]*>[^<]*, paused<`).MatchString(video.body) ||
+		regexp.MustCompile(`<option value="`+cheapFilm+`" selected`).MatchString(video.body) {
+		t.Error("the list of models for videos offers the paused model")
+	}
 	shows(t, p.see("/console/operator/models?q="+url.QueryEscape(pausable)), http.StatusOK, "Paused")
 }
 

@@ -46,11 +46,12 @@ func TestHowToHearOfEventsIsKept(t *testing.T) {
 	db := pgtest.New(t)
 	h := newFixture(t, db, db, nil, func(o *console.Options) { o.Notifications = notification.New(db, time.Now) })
 	p := h.signedIn("chooser@example.com")
-	if a := p.send("/console/settings/notifications", url.Values{"mail": {"webhook"}, "console": {"key_expiry"}}); a.status != http.StatusSeeOther {
+	if a := p.send("/console/settings/notifications", url.Values{"mail": {"webhook", "video", "price"}, "console": {"key_expiry", "price"}}); a.status != http.StatusSeeOther {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
 	a := p.see("/console/settings/notifications")
-	for box, on := range map[string]bool{"mail-webhook": true, "mail-low_balance": false, "console-webhook": false, "console-key_expiry": true} {
+	for box, on := range map[string]bool{"mail-webhook": true, "mail-low_balance": false, "console-webhook": false, "console-key_expiry": true,
+		"mail-key_expiry": false, "mail-video": true, "console-video": false, "mail-price": true, "console-price": true, "mail-model": false, "console-model": false} {
 		tag := regexp.MustCompile(`<input[^>]*id="notify-` + box + `"[^>]*>`).FindString(a.body)
 		if tag == "" || strings.Contains(tag, "checked") != on {
 			t.Errorf("%s: %q, want ticked: %v", box, tag, on)

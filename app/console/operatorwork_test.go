@@ -22,7 +22,8 @@ func (k *operatorFixture) run(query string, args ...any) {
 }
 
 func codeForm(code, amount, times, until, days, reason string) url.Values {
-	return url.Values{"code": {code}, "amount": {amount}, "times": {times}, "until": {until}, "days": {days}, "reason": {reason}}
+	return url.Values{"code": {code}, "amount": {amount}, "times": {times}, "until": {until}, "days": {days}, "reason": {reason},
+		"current_password": {password}}
 }
 
 func TestOperatorsMakeACodeOnceAndEndIt(t *testing.T) {
@@ -52,6 +53,9 @@ func TestOperatorsMakeACodeOnceAndEndIt(t *testing.T) {
 	}
 
 	form := codeForm(proposed[1], "$10", "500", until, "90", "<b>Spring</b>")
+	form.Set("current_password", "a wrong one, sadly")
+	shows(t, p.send(codes, form), http.StatusUnprocessableEntity, "That is not your password.", `id="code-password-error"`)
+	form.Set("current_password", password)
 	form.Set("created_by", "eve@example.com")
 	form.Set("redeemed", "499")
 	a := p.send(codes, form)
@@ -70,8 +74,11 @@ func TestOperatorsMakeACodeOnceAndEndIt(t *testing.T) {
 	shows(t, p.see(end), http.StatusOK, "End "+proposed[1]+" now?", "redeemed 0 of")
 	shows(t, p.see(codes+"/NOSUCHCODE/end"), http.StatusNotFound)
 	shows(t, p.send(codes+"/NOSUCHCODE/end", nil), http.StatusNotFound)
-	if a := p.send(end, nil); a.status != http.StatusSeeOther {
-		t.Fatalf("%d", a.status)
+	shows(t, p.send(end, nil), http.StatusUnprocessableEntity, "confirm-password-error")
+	for range 2 { // The second one ends nothing more.
+		if a := p.send(end, url.Values{"current_password": {password}}); a.status != http.StatusSeeOther {
+			t.Fatalf("%d", a.status)
+		}
 	}
 	shows(t, p.see("/console/operator/trials"), http.StatusOK, "No code gives credit now", "has ended", "Ended")
 	if n := k.number(`select count(*) from promo_codes where ended_by = 'ann@example.com' and expires_at <= now()`); n != 1 {
@@ -84,7 +91,7 @@ func TestOperatorsSeeWhatIsLateAndWhatIsStuck(t *testing.T) {
 	k := withOperators(t)
 	p := k.operator("ann@example.com")
 	k.signedIn("leaver@example.com")
-	shows(t, p.see("/console/operator/queues"), http.StatusOK, "All queues healthy.", "mails are kept and not sent", "Nothing waits longer",
+	shows(t, p.see("/console/operator/queues"), http.StatusOK, "All queues healthy.", "mails are kept and not sent", "Nothing is overdue",
 		"Late when an account&#39;s round is overdue for 10\u00a0min, stuck for 1\u00a0h.")
 	leaver := k.accountOf("leaver@example.com")
 	k.run(`update accounts set closed_at = now() - interval '2 hours', erase_due_at = now() - interval '20 minutes' where id = $1`, leaver)

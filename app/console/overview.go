@@ -50,7 +50,11 @@ func (c *Console) overview(p *page.Page) error {
 type start struct {
 	form  keypages.Form
 	fresh *views.FreshKey
-	sent  *homepages.SentCall
+	// Replaced is set when the key replaces one that ended with the verification of the address.
+	replaced bool
+	// Said is the sentence that tells what the verification of the address gave.
+	said string
+	sent *homepages.SentCall
 }
 
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. Figures that cannot be read
@@ -72,6 +76,12 @@ func (c *Console) renderOverview(p *page.Page, status int, s start) error {
 		if o.Onboarding, err = c.onboarding(p, keys, s); err != nil {
 			return err
 		}
+		trial := c.trial()
+		if o.Unverified != nil && o.Unverified.Trial != nil {
+			o.Onboarding.Unverified = o.Unverified
+		}
+		// The step stays, as done, when the address is verified.
+		o.Onboarding.Verifies = trial != nil && trial.Verified && (p.User.Verified || o.Onboarding.Unverified != nil)
 	}
 	o.Path = page.ConsolePath // also when a form of the page was sent to another path
 	return c.Render(p, status, homepages.OverviewPage(o))
@@ -110,7 +120,7 @@ func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*homepage
 		return nil, err
 	}
 	o.KeyError = cmp.Or(s.form.FormError, s.form.NameError, s.form.ModeError)
-	o.Fresh, o.Sent = s.fresh, s.sent
+	o.Fresh, o.Replaced, o.Said, o.Sent = s.fresh, s.replaced, s.said, s.sent
 	o.MayCall = p.Principal().Rights.Has(app.CallText)
 	o.BaseURL, o.Language, o.Style = c.APIURL(), p.Language(), p.Cookie(page.StyleCookie)
 	if b := c.Balance(p); b.Known && b.Available <= 0 && !b.Uncharged {
@@ -153,13 +163,20 @@ func (c *Console) firstSteps(ctx context.Context, p *page.Page) (*homepages.Onbo
 	if o.First.Answered() {
 		return o, nil
 	}
-	from := c.o.Now().Add(-refusedWithin)
+	from := later(c.o.Now().Add(-refusedWithin), p.User.CreatedAt)
 	if o.First != nil && o.First.At.After(from) {
 		from = o.First.At
 	}
 	refused, err := c.refusedCall(ctx, p, from)
 	o.Refused = refused
 	return o, err
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // refusedCall returns the latest call since a moment that was refused before authentication, or nil.
@@ -182,7 +199,7 @@ func (c *Console) refusedCall(ctx context.Context, p *page.Page, from time.Time)
 func viewArrival(call traffic.RecentCall, keyNames map[string]string) *homepages.Arrival {
 	return &homepages.Arrival{
 		At: call.At, ID: call.RequestID, Method: call.Method, Route: call.Route, KeyName: keyNames[call.KeyID], Style: call.Style,
-		Model: call.Model, Status: call.Status, Code: call.Code, Unknown: call.AccountID == "",
+		Model: call.Model, Status: call.Status, Code: call.Code, Reason: call.Reason, Unknown: call.AccountID == "",
 	}
 }
 

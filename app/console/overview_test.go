@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -30,7 +31,7 @@ func holds(t *testing.T, what string, a reply, status int, wants ...string) {
 func TestANewcomerHasAnAnswerWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	p := withModels(t).signedIn("newcomer@example.com")
-	holds(t, "the first page", p.see("/console"), http.StatusOK, "Make my key", "Send it from here", "Waiting for your first request", "YOUR_API_KEY")
+	holds(t, "the first page", p.see("/console"), http.StatusOK, "Make my key", "Send it from here", "Waiting for your first request", "UMG_API_KEY")
 	if a := p.see("/console/first-request"); a.status != http.StatusNoContent {
 		t.Errorf("nothing to tell of: %d %s", a.status, a.body)
 	}
@@ -105,16 +106,46 @@ func TestLimitsAreShownAndMoreIsAskedForOnce(t *testing.T) {
 		t.Errorf("operators' page for others: %d", a.status)
 	}
 	list := op.see("/console/operator/limits")
-	holds(t, "the operators' list", list, http.StatusOK, "gateway account set-limit-multiplier acct_", " 5<", "&lt;b&gt;launch", "Mark as done")
-	_, rest, _ := strings.Cut(list.body, `action="/console/operator/limits/`)
+	holds(t, "the operators' list", list, http.StatusOK, "&lt;b&gt;launch", "Answer")
+	_, rest, _ := strings.Cut(list.body, `href="/console/operator/limits/`)
 	id, _, _ := strings.Cut(rest, `"`)
-	if a := p.send("/console/operator/limits/"+id, url.Values{"state": {"done"}}); a.status != http.StatusNotFound {
+	at := "/console/operator/limits/" + id
+	holds(t, "the question", op.see(at), http.StatusOK, "&lt;b&gt;launch", "1× → 5×", `value="5"`, "Decline", "Grant", "Your current password")
+	answer := url.Values{"do": {"declined"}, "answer": {"Not yet."}, "factor": {""}, "current_password": {password}}
+	if a := p.send(at, answer); a.status != http.StatusNotFound {
 		t.Errorf("answered by a user: %d", a.status)
 	}
-	if a := op.send("/console/operator/limits/"+id, url.Values{"state": {"declined"}, "answer": {"Not yet."}}); a.status != http.StatusSeeOther {
-		t.Errorf("answered: %d", a.status)
+	answer.Set("current_password", "a wrong one, sadly")
+	holds(t, "a wrong password", op.send(at, answer), http.StatusUnprocessableEntity, "That is not your password.", "Not yet.")
+	answer.Set("current_password", password)
+	answer.Set("do", "perhaps")
+	if a := op.send(at, answer); a.status != http.StatusUnprocessableEntity {
+		t.Errorf("an answer that is none: %d", a.status)
 	}
+	answer.Set("do", "declined")
+	for range 2 {
+		if a := op.send(at, answer); a.status != http.StatusSeeOther {
+			t.Errorf("answered: %d", a.status)
+		}
+	}
+	holds(t, "a second answer", op.see("/console/operator/limits"), http.StatusOK, "The request was answered already.", "Declined")
 	holds(t, "the page with an answer", p.see("/console/limits"), http.StatusOK, "Declined", "Not yet.", "Send the request")
+	p.send("/console/limits", form)
+	list = op.see("/console/operator/limits")
+	_, rest, _ = strings.Cut(list.body, `href="/console/operator/limits/`)
+	id, _, _ = strings.Cut(rest, `"`)
+	grant := url.Values{"do": {"done"}, "factor": {"many"}, "current_password": {password}}
+	holds(t, "a multiplier that is none", op.send("/console/operator/limits/"+id, grant), http.StatusUnprocessableEntity, "confirm-factor-error")
+	grant.Set("factor", "0")
+	holds(t, "a multiplier of zero", op.send("/console/operator/limits/"+id, grant), http.StatusUnprocessableEntity, "confirm-factor-error")
+	grant.Set("factor", "7")
+	if a := op.send("/console/operator/limits/"+id, grant); a.status != http.StatusSeeOther {
+		t.Errorf("granted: %d", a.status)
+	}
+	holds(t, "the page with higher limits", p.see("/console/limits"), http.StatusOK, "Done")
+	if n := k.number(`select limit_factor from accounts where id = $1`, k.accountOf("limits@example.com")); n != 7 {
+		t.Errorf("the multiplier is %d", n)
+	}
 }
 
 // call calls a model with a key.
@@ -188,4 +219,49 @@ func TestOperatorsAreToldHowToAddAProvider(t *testing.T) {
 	}
 	ops := demo.operator("ops@example.com")
 	ops.wants(ops.see("/console"), http.StatusOK, "All models of this server are simulated")
+}
+
+// TestEachWrongKeyHasItsOwnDiagnosis calls with a cut key from the address of the reader, before and after they signed up.
+func TestEachWrongKeyHasItsOwnDiagnosis(t *testing.T) {
+	t.Parallel()
+	h := withRecentCalls(t)
+	recorded := func(want int) {
+		t.Helper()
+		eventually(t, "the records of calls", func() bool {
+			var n int
+			return h.db.Get(&n, `select count(*) from arrivals where reason = 'key_cut' and status = 401`) == nil && n == want
+		})
+	}
+	if a := h.visitor().call("sk-umg-cut", "{}"); a.status != http.StatusUnauthorized {
+		t.Fatalf("a cut key: %d", a.status)
+	}
+	recorded(1)
+	p := h.signedIn("wrongkeys@example.com")
+	if a := p.see("/console"); strings.Contains(a.body, `data-testid="refused"`) {
+		t.Error("a call from before the account existed is shown")
+	}
+	h.db.MustExec(`delete from arrivals`)
+	p.call("sk-umg-cut", "{}")
+	recorded(1)
+	for reason, want := range map[string]string{
+		"key_cut": "The API key is cut", "key_missing": "The request had no API key", "key_foreign": "The key belongs to another service",
+		"key_unknown": "The key belongs to another environment, or was deleted", "key_mistyped": "The API key was mistyped",
+	} {
+		h.db.MustExec(`update arrivals set reason = $1`, reason)
+		holds(t, reason, p.see("/console"), http.StatusOK, want, "A request from your address was refused.")
+	}
+}
+
+// withRecentCalls is a console with models whose server records calls without a valid key.
+func withRecentCalls(t *testing.T) *fixture {
+	t.Helper()
+	h := withModels(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.recent.Run(ctx) }() // goroutine: ends with the test, which waits for it
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	return h
 }

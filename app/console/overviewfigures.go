@@ -185,7 +185,7 @@ func quantilesOf(times []time.Duration) homepages.Quantiles {
 }
 
 func (c *Console) topModels(ctx context.Context, accountID string, now time.Time) (*homepages.TopModels, error) {
-	report, err := c.modelUsage(ctx, accountID, monthOf(now))
+	report, err := c.o.Reports.ModelUsage(ctx, accountID, monthOf(now))
 	if err != nil {
 		return nil, err
 	}

@@ -66,9 +66,13 @@ func (c *Console) find(p *page.Page, s *views.Search) {
 	for _, f := range []searchSource{
 		{title: "Models", what: "models", open: true, find: c.findModels},
 		{title: "API keys", what: "keys", right: app.ManageKeys, find: c.findKeys},
+		{title: "Actions on keys", what: "actions on keys", right: app.ManageKeys, find: c.findKeyActions},
+		{title: "Actions on models", what: "actions on models", right: app.CallText, find: c.findModelActions},
 		{title: "Prompts", what: "prompts", right: app.CallText, find: c.findPrompts},
 		{title: "Requests", what: "requests", right: app.ReadUsage, find: c.findRequests},
 		{title: "Videos", what: "videos", right: app.UseVideos, find: c.findVideos},
+		{title: "Errors", what: "errors", open: true, find: findErrors},
+		{title: "Parameters", what: "parameters", open: true, find: c.findParameters},
 		{title: "Documentation", what: "documentation", open: true, find: findDocs(docs.Search)},
 		{title: "Operator help", what: "operator help", operator: true, find: findDocs(docs.OperatorGuide.Search)},
 	} {

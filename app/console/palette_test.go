@@ -107,3 +107,43 @@ func TestVisitorsSearchWhatIsOpenToAll(t *testing.T) {
 		}
 	}
 }
+
+// TestThePaletteActsOnObjects finds what can be done with a key and a model, and errors and parameters by their names.
+func TestThePaletteActsOnObjects(t *testing.T) {
+	t.Parallel()
+	h := withModels(t)
+	p := h.signedIn("actor@example.com")
+	p.send("/console/keys", url.Values{"name": {"zebra crossing"}, "mode": {"standard"}})
+	var id string
+	if err := h.db.Get(&id, `select id from api_keys where name = 'zebra crossing'`); err != nil {
+		t.Fatal(err)
+	}
+	p.headers["HX-Request"] = "true"
+	for query, want := range map[string]string{
+		"rotate zebra": "/console/keys/" + id + "/rotate", "zebra requests": "/console/requests?key=" + id,
+		"open atlas small playground": "/console/playground?model=meridian", "insufficient quota": "/console/docs/errors#insufficient_quota",
+		"reasoning effort": "/console/models?parameter=reasoning_effort",
+	} {
+		holds(t, query, p.see("/console/search?q="+url.QueryEscape(query)), http.StatusOK, want)
+	}
+	h.role("actor@example.com", app.RoleBilling)
+	for _, query := range []string{"rotate zebra", "open atlas small playground"} {
+		if a := p.see("/console/search?q=" + url.QueryEscape(query)); strings.Contains(a.body, id) || strings.Contains(a.body, "/playground?") {
+			t.Errorf("a billing member finds %s", query)
+		}
+	}
+}
+
+func TestAPathThatIsNotThereSuggestsOthers(t *testing.T) {
+	t.Parallel()
+	h := withModels(t)
+	p := h.signedIn("lost@example.com")
+	holds(t, "the words of a model", p.see("/console/model/atlas-small-latest"), http.StatusNotFound, "Were you looking for", "/console/models/meridian/atlas-small")
+	holds(t, "the words of a page", p.see("/console/api/webhooks/new-one"), http.StatusNotFound, `href="/console/webhooks"`)
+	if a := p.see("/console/%3Cscript%3E/qqq"); a.status != http.StatusNotFound || strings.Contains(a.body, "Were you looking for") {
+		t.Errorf("words that fit nothing: %d", a.status)
+	}
+	if a := h.visitor().see("/console/keys/atlas"); strings.Contains(a.body, "near-title") && strings.Contains(a.body, `href="/console/keys"`) {
+		t.Error("a visitor is led to pages of an account")
+	}
+}

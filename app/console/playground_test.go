@@ -236,7 +236,7 @@ func TestPlaygroundFormsWorkWithoutScripts(t *testing.T) {
 	form.Del("do")
 	form.Set("model", allStyles)
 	code := p.send("/console/playground/code", form)
-	for _, want := range []string{"/v1/chat/completions", "/v1/messages", "/v1/responses", "/vendorc/native", "an answer", "kept too", "max_tokens", "0.4", "YOUR_API_KEY"} {
+	for _, want := range []string{"/v1/chat/completions", "/v1/messages", "/v1/responses", "/vendorc/native", "an answer", "kept too", "max_tokens", "0.4", "UMG_API_KEY"} {
 		if code.status != http.StatusOK || !strings.Contains(code.body, want) {
 			t.Errorf("the code lacks %q: %d", want, code.status)
 		}

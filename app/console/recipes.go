@@ -142,7 +142,7 @@ func (c *Console) arrivedSince(ctx context.Context, p *page.Page, since time.Tim
 		}
 	}
 	if c.o.RecentCalls != nil {
-		calls, err := c.o.RecentCalls.List(ctx, p.User.AccountID, p.RealIP(), since)
+		calls, err := c.o.RecentCalls.List(ctx, p.User.AccountID, p.RealIP(), later(since, p.User.CreatedAt))
 		if err != nil {
 			return nil, err
 		}

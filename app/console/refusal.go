@@ -5,14 +5,39 @@ import (
 	"net/http"
 	"strconv"
 
+	"umg/app"
+	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/docs"
+	"umg/app/refusal"
 	"umg/billing/usage"
 	"umg/views"
 	homepages "umg/views/home"
 	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
+
+// recordRefusal records a call of the reader's that failed without a usage record, as those of API keys are recorded.
+func (c *Console) recordRefusal(p *page.Page, r refusal.Record, err error) {
+	e := app.AsError(err)
+	if c.o.Refusals == nil || e == nil || e.Kind == app.Canceled {
+		return
+	}
+	r.RequestID, r.AccountID, r.At, r.Method = p.RequestID(), p.User.AccountID, c.o.Now(), p.Request().Method
+	r.Status, r.Code, r.Param, r.Message = page.Status(e.Kind), e.Code, e.Param, e.Message
+	if e.Status != 0 {
+		r.Message = "" // A provider's own message may repeat the prompt.
+	}
+	if _, known := c.catalogFor(p).Model(r.Model); !known {
+		r.Model = ""
+	}
+	c.o.Refusals.Record(r)
+}
+
+// recordVideoRefusal records a video of the reader's that was refused before its job was made.
+func (c *Console) recordVideoRefusal(p *page.Page, route, model string, err error) {
+	c.recordRefusal(p, refusal.Record{Route: route, Style: string(catalog.VideosStyle), Model: model}, err)
+}
 
 // noModel is shown where the request named no model of the catalog.
 const noModel = "No model"
@@ -66,8 +91,8 @@ func (c *Console) refusal(p *page.Page, r *usage.Request, keys logKeys) error {
 }
 
 // requestCells are a row of the request log as a line of a table file. Only refusals have the last cells.
-func requestCells(r *usage.Request, keyNames map[string]string) []string {
-	cells := recordCells(&r.UsageRecord, keyNames)
+func (e recordExport) requestCells(r *usage.Request) []string {
+	cells := e.recordCells(&r.UsageRecord)
 	if r.Refusal == nil {
 		return append(cells, "", "", "", "")
 	}
@@ -90,8 +115,8 @@ type exportedRefusal struct {
 	Refusals int64 `json:"refusals"`
 }
 
-func requestOut(r *usage.Request, keyNames map[string]string) exportedRequest {
-	out := exportedRequest{exportedRecord: recordOut(&r.UsageRecord, keyNames)}
+func (e recordExport) requestOut(r *usage.Request) exportedRequest {
+	out := exportedRequest{exportedRecord: e.recordOut(&r.UsageRecord)}
 	if f := r.Refusal; f != nil {
 		out.Refusal = &exportedRefusal{Status: f.Status, Field: f.Param, Message: f.Message, Refusals: f.Represents}
 	}

@@ -1,11 +1,23 @@
 package console_test
 
 import (
+	"context"
+	"crypto/rand"
 	"encoding/csv"
+	"log/slog"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	"umg/app"
 	"umg/app/apptest"
+	"umg/app/catalog"
+	"umg/app/console"
+	"umg/app/postgres/pgtest"
+	"umg/app/refusal"
+	"umg/app/simulator"
 )
 
 func TestRefusedRequestsAreFoundListedAndExplainedToTheirAccountOnly(t *testing.T) {
@@ -46,5 +58,47 @@ func TestRefusedRequestsAreFoundListedAndExplainedToTheirAccountOnly(t *testing.
 		if other := stranger.see(path); strings.Contains(other.body, "/requests/"+id) || strings.Contains(other.body, "row-"+id) {
 			t.Errorf("another account finds it at %s", path)
 		}
+	}
+}
+
+// TestRefusedCallsOfThePlaygroundAreRecorded makes calls that no usage record tells of, and finds each by its id.
+func TestRefusedCallsOfThePlaygroundAreRecorded(t *testing.T) {
+	t.Parallel()
+	upstream := httptest.NewServer(simulator.New(simulator.Options{Now: time.Now}))
+	t.Cleanup(upstream.Close)
+	db, secrets := pgtest.New(t), map[string]string{"UMG_SIMULATOR_URL": upstream.URL, "UMG_SIMULATOR_KEY": "any"}
+	file, err := catalog.ParseFile(catalog.Default())
+	apptest.Must(t, err)
+	apptest.Must(t, catalog.Apply(t.Context(), db, file))
+	refusals := refusal.New(db, refusal.Options{
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), Owner: func(context.Context, string) (string, string, bool) { return "", "", false },
+	})
+	h := newFixture(t, db, db, secrets, func(o *console.Options) {
+		o.Refusals, o.Videos, o.IDs = refusals, newVideos(t, db, upstream.URL, secrets), app.IDs{Now: time.Now, Random: rand.Reader}
+	})
+	p := h.signedIn("refused-play@example.com")
+	form := url.Values{"model": {allStyles}, "style": {"messages"}, "prompt": {"my secret prompt"}, "param.temperature": {"9"}}
+	streamed := p.stream(form)
+	whole := p.send("/console/playground", form)
+	film := p.send("/console/playground/video", film(""))
+	answered := p.stream(url.Values{"model": {allStyles}, "style": {"chat"}, "prompt": {"echo: fine"}})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	apptest.Must(t, refusals.Run(ended))
+	for id, want := range map[string][]string{
+		streamed[len(streamed)-1].Request: {"POST /console/playground", allStyles, "temperature", "400 Bad Request"},
+		whole.header.Get("X-Request-Id"):  {"POST /console/playground", allStyles, "temperature", "400 Bad Request"},
+		film.header.Get("X-Request-Id"):   {"POST /console/playground/video", cheapFilm, "prompt", "400 Bad Request"},
+	} {
+		a := p.see("/console/requests/" + id)
+		has(t, id, a, 200, append(want, "<h1>Refused: ", "Playground")...)
+		if strings.Contains(a.body, "secret prompt") {
+			t.Errorf("%s shows the prompt", id)
+		}
+	}
+	var n int
+	apptest.Must(t, db.Get(&n, `select count(*) from refusals where key_id = ''`))
+	if end := answered[len(answered)-1]; n != 3 || end.Kind != "done" {
+		t.Errorf("%d refusals after %+v", n, end)
 	}
 }

@@ -74,36 +74,49 @@ func (l *csvList) end() error {
 	return l.Error()
 }
 
-// recordPages returns a function that reads the calls of the query page by page, and the names of the account's keys.
-func (c *Console) recordPages(p *page.Page) (nextPage[usage.Request], map[string]string, error) {
+// recordExport is what the exports of requests need apart from the requests.
+type recordExport struct {
+	keyNames map[string]string
+	// zone is the reader's time zone, in which all times are.
+	zone *time.Location
+}
+
+// recordPages returns a function that reads the calls of the query page by page, and what the lines need of the account and the reader.
+func (c *Console) recordPages(p *page.Page) (nextPage[usage.Request], recordExport, error) {
 	keys, err := c.logKeys(p)
-	q := c.recordQuery(p, logQuery(p), keys)
+	listed := logQuery(p)
+	q := c.recordQuery(p, listed, keys)
 	q.After, q.Limit = "", recordsAtOnceMax
+	e := recordExport{keyNames: keys.names, zone: listed.Location()}
 	return func() ([]usage.Request, bool, error) {
 		found, err := c.o.Reports.RequestLog(p.Request().Context(), q)
 		q.After = found.Next
 		return found.Requests, found.Next != "", err
-	}, keys.names, err
+	}, e, err
 }
 
 func (c *Console) requestsCSV(p *page.Page) error {
-	next, names, err := c.recordPages(p)
+	next, e, err := c.recordPages(p)
 	if err != nil {
 		return err
 	}
 	return exportPages(c, p, kindCSV, "requests", &csvList{csv.NewWriter(p.Response()), recordHeads}, next,
-		func(r *usage.Request) any { return requestCells(r, names) })
+		func(r *usage.Request) any { return e.requestCells(r) })
 }
 
 // requestsJSON exports the same list in JSON, with the names of the table's columns. Amounts are decimal texts, so that no reader rounds
 // them.
 func (c *Console) requestsJSON(p *page.Page) error {
-	next, names, err := c.recordPages(p)
+	next, e, err := c.recordPages(p)
 	if err != nil {
 		return err
 	}
-	return exportPages(c, p, kindJSON, "requests", &jsonList{out: p.Response(), name: "requests"}, next,
-		func(r *usage.Request) any { return requestOut(r, names) })
+	head, err := json.Marshal(map[string]string{"time_zone": e.zone.String()})
+	if err != nil {
+		return err
+	}
+	return exportPages(c, p, kindJSON, "requests", &jsonList{out: p.Response(), head: head[1 : len(head)-1], name: "requests"}, next,
+		func(r *usage.Request) any { return e.requestOut(r) })
 }
 
 // jsonList writes an object with one list, item by item. Head holds the members before the list.
@@ -189,7 +202,7 @@ type exportedAttempt struct {
 	Failed   int64  `json:"failed_ms"`        // milliseconds after the attempt's start; zero when it answered
 }
 
-func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecord {
+func (e recordExport) recordOut(r *billing.UsageRecord) exportedRecord {
 	u, attempts := r.Usage, make([]exportedAttempt, len(r.Trail.Attempts))
 	for i, a := range r.Trail.Attempts {
 		attempts[i] = exportedAttempt{
@@ -198,8 +211,8 @@ func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecor
 		}
 	}
 	return exportedRecord{
-		Time: r.StartedAt.UTC(), Request: r.RequestID, Model: r.Model, Provider: r.Provider, Used: r.UpstreamModel, Key: r.KeyID,
-		KeyName: keyName(r.KeyID, keyNames), Style: r.Style, Streamed: r.Streamed, Outcome: r.Outcome, Reason: r.Reason, Finish: r.FinishReason,
+		Time: r.StartedAt.In(e.zone), Request: r.RequestID, Model: r.Model, Provider: r.Provider, Used: r.UpstreamModel, Key: r.KeyID,
+		KeyName: keyName(r.KeyID, e.keyNames), Style: r.Style, Streamed: r.Streamed, Outcome: r.Outcome, Reason: r.Reason, Finish: r.FinishReason,
 		Error: r.ErrorCode, EndUser: r.EndUser, Input: u[meter.InputTokens], CacheRead: u[meter.CacheReadTokens],
 		CacheWrite: u[meter.CacheWriteTokens], Output: u[meter.OutputTokens], Reasoning: u[meter.ReasoningTokens],
 		Images: u[meter.Images], Seconds: seconds(u[meter.Seconds]), Estimated: r.Estimated, RateCard: r.RateCardID,
@@ -210,11 +223,12 @@ func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecor
 }
 
 // recordCells are a record as a line of a table file.
-func recordCells(r *billing.UsageRecord, keyNames map[string]string) []string {
+func (e recordExport) recordCells(r *billing.UsageRecord) []string {
 	u := r.Usage
 	return []string{
-		r.StartedAt.UTC().Format(time.RFC3339Nano), csvText(r.RequestID), csvText(r.Model), csvText(r.Provider), csvText(r.UpstreamModel),
-		csvText(r.KeyID), csvText(keyName(r.KeyID, keyNames)), csvText(r.Style), strconv.FormatBool(r.Streamed), csvText(r.Outcome),
+		r.StartedAt.In(e.zone).Format(time.RFC3339Nano), e.zone.String(), csvText(r.RequestID), csvText(r.Model),
+		csvText(r.Provider), csvText(r.UpstreamModel),
+		csvText(r.KeyID), csvText(keyName(r.KeyID, e.keyNames)), csvText(r.Style), strconv.FormatBool(r.Streamed), csvText(r.Outcome),
 		csvText(r.Reason), csvText(r.FinishReason), csvText(r.ErrorCode), csvText(r.EndUser), number(u[meter.InputTokens]),
 		number(u[meter.CacheReadTokens]), number(u[meter.CacheWriteTokens]), number(u[meter.OutputTokens]),
 		number(u[meter.ReasoningTokens]),
@@ -225,8 +239,8 @@ func recordCells(r *billing.UsageRecord, keyNames map[string]string) []string {
 }
 
 var recordHeads = []string{
-	"time", "request", "model", "provider", "provider_model", "key", "key_name", "style", "streamed", "outcome", "reason", "finish_reason",
-	"error_code", "end_user", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
+	"time", "time_zone", "request", "model", "provider", "provider_model", "key", "key_name", "style", "streamed", "outcome", "reason",
+	"finish_reason", "error_code", "end_user", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
 	"reasoning_tokens", "images", "seconds",
 	"estimated", "rate_card", "reserved_usd", "cost_usd", "overrun_usd", "transaction", "attempts", "first_byte_ms", "duration_ms",
 	"meters", "terms", "status", "field", "message", "refusals",

@@ -142,7 +142,8 @@ func TestRequestsAreFilteredPagedAndExported(t *testing.T) {
 	has(t, "backwards", p.see("/console/requests?from=2026-02-02&to=2026-02-01"), 200, "No time is in that range")
 	a := p.see("/console/requests.csv?after=x")
 	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
-	if err != nil || a.status != 200 || len(rows) != 1+calls+2 || rows[2][13] != "'-1+1" || rows[2][24] != "0.000000009" {
+	if err != nil || a.status != 200 || len(rows) != 1+calls+2 || rows[0][1] != "time_zone" || rows[2][1] != "UTC" ||
+		rows[2][14] != "'-1+1" || rows[2][25] != "0.000000009" {
 		t.Errorf("%d: %d rows, %v", a.status, len(rows), err)
 	}
 	var out struct{ Requests []map[string]any }
@@ -150,8 +151,12 @@ func TestRequestsAreFilteredPagedAndExported(t *testing.T) {
 	if err := json.Unmarshal([]byte(j.body), &out); err != nil || len(out.Requests) != 1 || out.Requests[0]["request"] != video || out.Requests[0]["cost_usd"] != "0.000000009" {
 		t.Errorf("%v: %s", err, j.body)
 	}
-	if none := p.see("/console/requests.json?model=none"); none.body != "{\"requests\":[]}\n" {
+	if none := p.see("/console/requests.json?model=none"); none.body != "{\"time_zone\":\"UTC\",\"requests\":[]}\n" {
 		t.Errorf("nothing is %q", none.body)
+	}
+	if far := p.see("/console/requests.json?model=reel&tz=Asia%2FKolkata").body; !strings.HasPrefix(far, `{"time_zone":"Asia/Kolkata",`) ||
+		!strings.Contains(far, `+05:30","request":"`+video) {
+		t.Errorf("in another zone: %s", far)
 	}
 	has(t, "a call in its list", p.see("/console/requests/"+video+"?cost_to=0.000000009"), 200, "Older", "/console/playground/video?model=reel")
 	has(t, "many rows", p.see("/console/requests?rows=10000&hide=tokens"), 200, "54 requests<", `class="table log-dense`)
@@ -202,7 +207,7 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	has(t, "its ledger entry", p.see(hrefWith(t, a.body, "ledger?before=")), 200, hrefWith(t, a.body, "transaction=txn_"))
 	has(t, "its charge", p.see(hrefWith(t, a.body, "transaction=txn_")), 200, id, "1 request<")
 	record.RateCardID = "gone@1"
-	has(t, "prices of which nothing is known", p.see("/console/requests/"+h.call(account, 6451, record)), 200, "is not known any more", "gone@1", "$0.000006451")
+	has(t, "prices of which nothing is known", p.see("/console/requests/"+h.call(account, 6451, record)), 200, "is no longer stored", "gone@1", "$0.000006451")
 	record.Trail = billing.RequestTiming{Checked: time.Millisecond, Admitted: 2 * time.Millisecond, Funded: 3 * time.Millisecond, Attempts: []billing.Attempt{
 		{Provider: "later", Status: 200, Start: 20 * time.Millisecond, First: 90 * time.Millisecond},
 		{Provider: "sooner", Status: 503, Cause: "server_error", Start: 4 * time.Millisecond, Took: 12 * time.Millisecond},
@@ -215,7 +220,7 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	record.Outcome, record.Reason, record.ErrorCode = "failed", "upstream_failed", "upstream_error"
 	record.RateCardID, record.Usage = card.ID, meter.Counts{}
 	has(t, "one that failed", p.see("/console/requests/"+h.call(account, 0, record)), 200, "Nothing was charged", "Cause and fix", "The provider failed",
-		"safe to send it again", "No ledger entry")
+		"safe to retry", "No ledger entry")
 	has(t, "an unknown one", p.see("/console/requests/req_none"), 404)
 	has(t, "another account's", h.signedIn("stranger@example.com").see("/console/requests/"+id), 404)
 }

@@ -15,18 +15,10 @@ import (
 
 const choicesDays = 90 // back from which models may be filtered by
 
-// modelUsage reports the usage of an account by model, from a moment to now. Reports begin and end at quarters of an hour.
-func (c *Console) modelUsage(ctx context.Context, accountID string, from time.Time) (usage.Report, error) {
-	const quarter = 15 * time.Minute
-	return c.o.Reports.Report(ctx, usage.Query{
-		AccountID: accountID, From: from.UTC().Truncate(quarter), To: c.o.Now().UTC().Truncate(quarter).Add(quarter), Group: usage.ByModel,
-	})
-}
-
 // usageChoices returns the options of the filters: recent models, the keys of the account and all settlement reasons.
 func (c *Console) usageChoices(p *page.Page, keyNames map[string]string) (requestpages.UsageChoices, error) {
 	var choices requestpages.UsageChoices
-	report, err := c.modelUsage(p.Request().Context(), p.User.AccountID, c.o.Now().AddDate(0, 0, -choicesDays))
+	report, err := c.o.Reports.ModelUsage(p.Request().Context(), p.User.AccountID, c.o.Now().AddDate(0, 0, -choicesDays))
 	if err != nil {
 		return choices, err
 	}

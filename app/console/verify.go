@@ -4,10 +4,12 @@ import (
 	"net/http"
 
 	"umg/app"
+	"umg/app/apikey"
 	"umg/app/console/page"
 	"umg/app/trial"
 	"umg/views"
 	"umg/views/format"
+	keypages "umg/views/keys"
 	operatorpages "umg/views/operator"
 	signinpages "umg/views/signin"
 	"umg/views/ui"
@@ -136,6 +138,10 @@ func (c *Console) keptMail(p *page.Page) string {
 // verify uses a link.
 func (c *Console) verify(p *page.Page) error {
 	token := p.FormValue("token")
+	before, err := c.unprovenKey(p)
+	if err != nil {
+		return err
+	}
 	v, err := c.o.Accounts.VerifyEmail(p.Request().Context(), p.Principal(), token, p.FormValue("password"))
 	if wrong, status := refusedPassword(err); status != 0 {
 		again, err := c.openLink(p, token)
@@ -152,6 +158,10 @@ func (c *Console) verify(p *page.Page) error {
 	if v.First {
 		verified += " Keys that were made before have ended: create new ones."
 	}
+	replaces := v.First && before != nil && p.User.ID == v.User.ID
+	if replaces {
+		verified = v.User.Email + " is verified."
+	}
 	said, tone := trialWords(verified, v.Trial)
 	// The proof has ended all sessions of the user, who goes on in a new one. A visitor gave the password, and signs in with it: the
 	// first proof has ended any second step. A reader who is signed in as another user stays so.
@@ -160,10 +170,40 @@ func (c *Console) verify(p *page.Page) error {
 		if err := c.o.Sessions.Start(p.Response(), p.Request(), v.User); err != nil {
 			return err
 		}
+		if replaces {
+			return c.replaceKey(p, *before, tone, said)
+		}
 		return c.RedirectWithToast(p, tone, said, page.ConsolePath)
 	}
 	done := signinpages.Verify{Shell: c.Shell(p), Email: v.User.Email, Title: said, Done: true}
 	return c.Render(p, http.StatusOK, signinpages.VerifyPage(done))
+}
+
+// unprovenKey returns the key that a user without a verified address has made, or nil. The verification ends it.
+func (c *Console) unprovenKey(p *page.Page) (*apikey.Key, error) {
+	if !p.SignedIn() || p.User.Verified || !p.Principal().Rights.Has(app.ManageKeys) {
+		return nil, nil
+	}
+	keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	return &keys[0], nil
+}
+
+// replaceKey makes a key in place of the one that the verification of the address ended, and shows it at once: the reader comes back
+// from their mail to a key on the screen. When no key can be made, the first steps offer to make one.
+func (c *Console) replaceKey(p *page.Page, ended apikey.Key, tone ui.Tone, said string) error {
+	p.User.Verified = true
+	key, secret, err := c.o.APIKeys.Create(p.Request().Context(), p.Principal(), apikey.Spec{
+		Name: ended.Name, Env: ended.Env, ErrorMode: ended.ErrorMode, Models: ended.Models, Addresses: ended.Addresses, Scopes: ended.Scopes,
+	})
+	if err != nil {
+		return c.RedirectWithToast(p, tone, said+" Keys that were made before have ended: create new ones.", page.ConsolePath)
+	}
+	return c.renderOverview(p, http.StatusOK, start{
+		form: keypages.NewForm(c.keyChoices(p)), fresh: &views.FreshKey{Key: viewKey(key), Secret: secret}, replaced: true, said: said,
+	})
 }
 
 // refusedPassword is what the form of a mailed link says about the password that was sent with it, and the status of the page. The

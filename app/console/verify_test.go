@@ -60,6 +60,7 @@ func TestALinkVerifiesOnlyWhenItsButtonIsPressed(t *testing.T) {
 	if a := p.send("/console/verify", url.Values{"token": {link[2]}}); a.status != http.StatusConflict || !strings.Contains(a.body, "was used already") {
 		t.Errorf("again: %d %s", a.status, a.body)
 	}
+	eveKeepsHerKeyOnScreen(t, h, post)
 	if a := scanner.see("/console/verify?token=nonsense"); a.status != http.StatusNotFound || !strings.Contains(a.body, "not complete") {
 		t.Errorf("nonsense: %d %s", a.status, a.body)
 	}
@@ -76,6 +77,31 @@ func TestALinkVerifiesOnlyWhenItsButtonIsPressed(t *testing.T) {
 	if a := eve.send("/console/verify/trial", nil); a.header.Get("Location") != "/console/verify" ||
 		!strings.Contains(eve.see("/console/verify").body, "whose e-mail address is verified") {
 		t.Errorf("a trial without verification: %d %v", a.status, a.header)
+	}
+}
+
+// eveKeepsHerKeyOnScreen makes a key in the first steps before she verifies her address, and comes back from the mail to another one.
+func eveKeepsHerKeyOnScreen(t *testing.T, h *fixture, post *mail.Service) {
+	t.Helper()
+	p := h.signedIn("keeps@example.com")
+	holds(t, "the steps", p.see("/console"), http.StatusOK, "Verify your address", "Run this and see it arrive", "We sent a link to")
+	made := p.send("/console/keys", url.Values{"from": {"overview"}, "name": {"First key"}, "mode": {"standard"}})
+	holds(t, "the key", made, http.StatusOK, "this key ends and another one is shown")
+	before := secretPattern.FindString(made.body)
+	back := p.send("/console/verify", url.Values{"token": {lastLink(t, post)[2]}})
+	holds(t, "back from the mail", back, http.StatusOK, "$5.00 of trial credit was added", "This one replaces it", "Your address is verified.")
+	after := secretPattern.FindString(back.body)
+	if before == "" || after == "" || after == before {
+		t.Errorf("the keys are %q and %q", before, after)
+	}
+	if a := p.call(before, "{}"); a.status != http.StatusUnauthorized {
+		t.Errorf("the key of before: %d", a.status)
+	}
+	if a := p.call(after, "{}"); a.status == http.StatusUnauthorized {
+		t.Errorf("the key that replaces it: %d %s", a.status, a.body)
+	}
+	if a := p.see("/console"); strings.Contains(a.body, after) || !strings.Contains(a.body, "Make another key") {
+		t.Errorf("the page afterwards: %d", a.status)
 	}
 }
 

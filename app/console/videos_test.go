@@ -168,7 +168,7 @@ func TestAVideoIsMadeWatchedAndDeletedWithoutScripts(t *testing.T) {
 	has(t, "the table", p.see("/console/videos?view=table&q=PAPER"), http.StatusOK, "1 video matches", "1280 × 720")
 	has(t, "the completed", p.see("/console/videos?status=completed&model="+url.QueryEscape(cheapFilm)), http.StatusOK, "1 video matches")
 	has(t, "no match", p.see("/console/videos?q=zebra"), http.StatusOK, "No video matches")
-	has(t, "the code", p.see(at+"/code"), http.StatusOK, "client.videos.create", "webhooks.unwrap", "YOUR_API_KEY", "$id/content")
+	has(t, "the code", p.see(at+"/code"), http.StatusOK, "client.videos.create", "webhooks.unwrap", "UMG_API_KEY", "$id/content")
 	has(t, "the balance", p.see("/console"), http.StatusOK, "$4.60")
 	has(t, "the question", p.see(at+"/delete"), http.StatusOK, "Delete this video?")
 	if a := p.send(at+"/delete", nil); a.status != http.StatusSeeOther || a.header.Get("Location") != "/console/videos" {
@@ -320,7 +320,7 @@ func TestRemixesKnowWhereTheyComeFrom(t *testing.T) {
 	has(t, "the code", p.see(remix+"/code"), http.StatusOK, "client.videos.remix")
 	failed := p.make(film("guardrail-late: copyright"))
 	has(t, "the failure", s.finish(p, failed), http.StatusOK, "Stopped by the content policy", "moderation_blocked",
-		"Not charged. The $0.40 that was held for it is yours again.", "The video failed.")
+		"Not charged. The $0.40 that was reserved is released.", "The video failed.")
 	has(t, "the balance", p.see("/console"), http.StatusOK, "$4.20")
 }
 

@@ -15,11 +15,13 @@ import (
 	"umg/app/console/page"
 	"umg/app/console/playground"
 	"umg/app/video"
+	"umg/views"
 	videopages "umg/views/videos"
 )
 
 const (
 	videoPlayPath    = playground.Path + "/video"
+	videoRemixRoute  = page.ConsolePath + "/videos/:id/remix"
 	videoImageMax    = 20 << 20 // bytes, as on the API
 	videoFormMemory  = 4 << 20  // the rest of a form waits on the disk
 	videoStartedMax  = 8        // videos that stay on the page
@@ -48,18 +50,18 @@ func (c *Console) renderVideoPlay(p *page.Page, status int, v videopages.Playgro
 	return c.Render(p, status, videopages.PlaygroundPage(v))
 }
 
-// videoModels are the models that make videos for the account today.
+// videoModels are the models that make videos for the account today, and paused and failing ones with their state.
 func (c *Console) videoModels(p *page.Page) []videopages.Model {
 	var models []videopages.Model
-	now := c.o.Now()
-	for _, m := range c.catalogFor(p).Models() {
-		makes := m.VideoContract() != nil && m.Answers() && len(m.Sizes) > 0 && len(m.Seconds) > 0
-		if !makes || !m.Available || m.Paused || m.Ended(now) != nil {
+	states := c.pickedModels(p)
+	for i, m := range c.catalogFor(p).Models() {
+		state := states[i]
+		if m.VideoContract() == nil || len(m.Sizes) == 0 || len(m.Seconds) == 0 || !state.Callable() && state.State != views.ModelPaused {
 			continue
 		}
 		v := videopages.Model{
 			ID: m.ID, Name: m.Name, Owner: m.Owner, Description: m.Description, Sizes: m.Sizes, PerSecond: map[string]app.Amount{},
-			Pictures: slices.Contains(m.InputModalities, "image"),
+			Pictures: slices.Contains(m.InputModalities, "image"), State: state,
 		}
 		if c.o.Assets != nil {
 			v.Assets = m.AssetsMax
@@ -72,7 +74,33 @@ func (c *Console) videoModels(p *page.Page) []videopages.Model {
 		}
 		models = append(models, v)
 	}
+	if !slices.ContainsFunc(models, videopages.Model.Callable) {
+		return nil
+	}
 	return models
+}
+
+// chooseVideoModel returns the place of the model to show for the one that a form or a link names. A form that was sent keeps its model,
+// so that the call says why it cannot be made. A link to a paused model shows another, and the warning names the paused one.
+func chooseVideoModel(v *videopages.Playground, id string, sent bool) int {
+	place := func(id string, open bool) int {
+		return slices.IndexFunc(v.Models, func(m videopages.Model) bool { return m.ID == id && (m.Callable() || !open) })
+	}
+	at := place(id, false)
+	if at >= 0 {
+		if m := &v.Models[at]; m.State.NeedsOther() {
+			v.Warned = &m.State
+		}
+		if v.Models[at].Callable() || sent {
+			return at
+		}
+		for _, other := range v.Models[at].State.Now.Instead {
+			if instead := place(other.ID, true); instead >= 0 {
+				return instead
+			}
+		}
+	}
+	return slices.IndexFunc(v.Models, videopages.Model.Callable)
 }
 
 // videoForm returns the form with the values of an address or of a sent form. Values that the model does not support are replaced.
@@ -87,8 +115,7 @@ func (c *Console) videoForm(p *page.Page, values url.Values) (videopages.Playgro
 		return v, err
 	}
 	v.Ask, v.Once = ask, c.onceToken()
-	at := max(slices.IndexFunc(v.Models, func(m videopages.Model) bool { return m.ID == values.Get("model") }), 0)
-	m := v.Models[at]
+	m := v.Models[chooseVideoModel(&v, values.Get("model"), p.Request().Method == http.MethodPost)]
 	f := videopages.Form{Model: m.ID, Prompt: playground.PlainLines(values.Get(videoPromptParam)), Size: values.Get("size")}
 	f.Seconds, _ = strconv.Atoi(values.Get("seconds"))
 	if !slices.Contains(m.Sizes, f.Size) {
@@ -193,6 +220,11 @@ func (c *Console) refuseVideo(p *page.Page, v videopages.Playground, call int, e
 	if refusal.Kind == app.Internal {
 		return err
 	}
+	asked := v.Form.Model
+	if call > 0 {
+		asked = v.Form.Also
+	}
+	c.recordVideoRefusal(p, videoPlayPath, asked, err)
 	field, _, _ := strings.Cut(refusal.Param, "[")
 	switch {
 	case call > 0 && slices.Contains([]string{"model", "size", "seconds", videoAssetsParam}, field):
@@ -271,7 +303,7 @@ func (c *Console) remixOf(p *page.Page, j video.Job) videopages.Remix {
 		return videopages.Remix{}
 	case j.PurgedAt != nil || j.ExpiresAt != nil && !c.o.Now().Before(*j.ExpiresAt):
 		r.Closed = "The files of this video are not kept any more, so nothing can be made from it."
-	case !ok || !m.Answers() || m.RemixContract() == nil || m.Paused || m.Ended(c.o.Now()) != nil:
+	case !ok || m.RemixContract() == nil || !c.board(p).Of(j.Model).IsCallable():
 		r.Closed = "The model " + j.Model + " makes no videos right now."
 	default:
 		r.PerSecond = secondOf(m, j.Size)
@@ -311,6 +343,7 @@ func (c *Console) remixVideo(p *page.Page) error {
 		if refusal.Kind == app.Internal {
 			return err
 		}
+		c.recordVideoRefusal(p, videoRemixRoute, d.Video.Model, err)
 		if refusal.Param == videoPromptParam {
 			d.Remix.PromptError = refusal.Message
 		} else {

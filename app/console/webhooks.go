@@ -199,7 +199,7 @@ func (c *Console) enableWebhook(p *page.Page) error {
 	if p.FormValue("from") != "list" {
 		next += "/" + e.ID
 	}
-	return c.RedirectWithToast(p, ui.Success, e.Name+" is enabled. What it missed is sent with Recover.", next)
+	return c.RedirectWithToast(p, ui.Success, e.Name+" is enabled. Recover resends missed events.", next)
 }
 
 func (c *Console) disableWebhook(p *page.Page) error {

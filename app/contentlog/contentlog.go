@@ -135,6 +135,9 @@ func (s *Service) Clear(ctx context.Context, p app.Principal) error {
 			update content_log_settings set cleared_at = $2 where account_id = $1`, p.AccountID, s.now()); err != nil {
 			return err
 		}
+		if err := postgres.Exec(ctx, tx, `delete from playground_runs where account_id = $1`, p.AccountID); err != nil {
+			return err
+		}
 		return s.o.Audit.Write(ctx, tx, p, audit.Event{Action: "account.content_deleted", Name: name})
 	})
 	if err == nil {
@@ -178,7 +181,7 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, requestID string)
 		}
 		k, err := contentOf(ctx, tx, p.AccountID, requestID, s.now())
 		if errors.Is(err, sql.ErrNoRows) || err == nil && k.DeletedAt != nil {
-			return app.Errorf(app.NotFound, "content_not_found", "Nothing is kept of what was asked and answered in this call.")
+			return app.Errorf(app.NotFound, "content_not_found", "The content of this call is not stored.")
 		}
 		if err != nil {
 			return err
@@ -190,6 +193,10 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, requestID string)
 				update content_log_settings s set kept_bytes = greatest(0, s.kept_bytes - g.bytes) from gone g where s.account_id = g.account_id)
 			update content_logs set request = '', answer = '', redacted = 0, deleted_at = $3, deleted_by = $4
 			where account_id = $1 and request_id = $2`, p.AccountID, requestID, s.now(), p.UserID); err != nil {
+			return err
+		}
+		if err := postgres.Exec(ctx, tx, `delete from playground_runs where account_id = $1 and request_id = $2`,
+			p.AccountID, requestID); err != nil {
 			return err
 		}
 		return s.o.Audit.Write(ctx, tx, p, audit.Event{Action: "content.deleted", Object: requestID})

@@ -166,7 +166,6 @@ func TestNoOneWaitsForContent(t *testing.T) {
 	}
 	unfit := b.Start(Call{AccountID: "acct_a", Style: "chat"})
 	unfit.Hear([]byte("refused"))
-	unfit.Taken()
 	unfit.Abandon()
 	unfit.End()
 	if len(b.queue) != 0 || b.memory.Left() != memoryBytesMax {
@@ -174,7 +173,6 @@ func TestNoOneWaitsForContent(t *testing.T) {
 	}
 	var none *Recorder
 	none.Hear(nil)
-	none.Taken()
 	none.Expect("")
 	none.Error(nil)
 	none.End()

@@ -42,8 +42,6 @@ type Recorder struct {
 	service *Service
 	call    Call
 	model   string // the called model
-	body    []byte // the caller's memory, until Taken copies it
-	taken   bool
 	request truncatedBody
 	answer  truncatedBody
 	stream  *stream // set when the answer is a stream of events
@@ -56,21 +54,11 @@ type Recorder struct {
 // Start begins to take a call down.
 func (s *Service) Start(c Call) *Recorder { return &Recorder{service: s, call: c} }
 
-// Hear sets the request. Its memory belongs to the caller until Taken or End was called.
+// Hear copies what is kept of the request. It is called once.
 func (t *Recorder) Hear(body []byte) {
 	if t != nil {
-		t.body = body
+		t.add(&t.request, body)
 	}
-}
-
-// Taken copies what is kept of the request, after which the caller may use its memory for something else.
-func (t *Recorder) Taken() {
-	if t == nil || t.taken || t.over {
-		return
-	}
-	t.taken = true
-	t.add(&t.request, t.body)
-	t.body = nil
 }
 
 // add appends to a clip what fits.
@@ -181,7 +169,6 @@ func (t *Recorder) End() {
 	if t == nil || t.over {
 		return
 	}
-	t.Taken()
 	if t.over = true; t.lost {
 		t.lose()
 		return
@@ -201,7 +188,7 @@ func (t *Recorder) End() {
 // Abandon gives up a tape that no caller will end.
 func (t *Recorder) Abandon() {
 	if t != nil && !t.over && !t.ends {
-		t.over, t.body = true, nil
+		t.over = true
 		t.giveBack()
 	}
 }

@@ -93,6 +93,9 @@ func (s *Service) write(ctx context.Context, rows []row) error {
 func (s *Service) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeMax)
 	defer cancel()
+	if err := s.sweepRuns(ctx); err != nil {
+		return err
+	}
 	accounts, err := postgres.Select[string](ctx, s.db, `
 		select s.account_id from content_log_settings s
 		where s.kept_bytes > $2 or exists (select from content_logs c where c.account_id = s.account_id and c.at <= `+since+`)

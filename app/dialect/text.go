@@ -190,25 +190,31 @@ const (
 
 // addText counts the inside of a JSON string. It counts eight bytes of ASCII without escapes at once.
 func (w *textSize) addText(s []byte) {
-	for at := 0; at < len(s); {
-		if at+wordBytes <= len(s) {
-			word := binary.LittleEndian.Uint64(s[at:])
+	var plain, marks int64
+	for len(s) > 0 {
+		for len(s) >= wordBytes {
+			word := binary.LittleEndian.Uint64(s)
 			unlike := word ^ slashes
 			other := (word | (unlike-allBytes)&^unlike) & highBits
-			// Without another character, plain is the length of the word.
-			plain := bits.TrailingZeros64(other) / wordBytes
-			marks := marksIn(word, plain)
-			w.units += int64(plain) * letterUnits
-			w.denseBytes, w.denseHalves = w.denseBytes+marks, w.denseHalves+marks*markHalves
-			if at += plain; other == 0 {
-				continue
+			if other != 0 {
+				n := bits.TrailingZeros64(other) / wordBytes
+				plain, marks = plain+int64(n), marks+marksIn(word, n)
+				s = s[n:]
+				break
 			}
+			plain, marks = plain+wordBytes, marks+marksIn(word, wordBytes)
+			s = s[wordBytes:]
 		}
-		size, units := characterUnits(s[at:])
+		if len(s) == 0 {
+			break
+		}
+		size, units := characterUnits(s)
 		w.units += units
-		w.addDense(s[at], size)
-		at += size
+		w.addDense(s[0], size)
+		s = s[size:]
 	}
+	w.units += plain * letterUnits
+	w.denseBytes, w.denseHalves = w.denseBytes+marks, w.denseHalves+marks*markHalves
 }
 
 // The most tokens of dense text, in halves. A digit or a mark of punctuation is at most one token. Of other characters each byte is at

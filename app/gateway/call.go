@@ -12,19 +12,20 @@ import (
 	"umg/app/idempotency"
 	"umg/app/llm"
 	"umg/app/ratelimit"
+	"umg/app/requestbody"
 )
 
-// Call is one text call of a client. Generate does not keep Body after it returns. It calls OnBodyReleased as soon as an answer has
-// begun and does not use Body afterwards, so that a long conversation need not stay in memory while its answer streams.
+// Call is one text call of a client. Generate does not keep Body after it returns. It releases BodyMemory as soon as an answer has begun
+// and does not use Body afterwards, so that a long conversation need not stay in memory while its answer streams.
 type Call struct {
 	ID        string
 	Principal app.Principal
 	Style     llm.Style
 	Body      []byte
-	// OnBodyReleased is called when the gateway no longer needs the body; it may be nil.
-	OnBodyReleased func()
-	Headers        http.Header
-	Key            ratelimit.Key // Key has the limits of the key that makes the call; none for a member in the console.
+	// BodyMemory is the memory of Body, or of what Body was made from; nil when the caller keeps it.
+	BodyMemory *requestbody.Body
+	Headers    http.Header
+	Key        ratelimit.Key // Key has the limits of the key that makes the call; none for a member in the console.
 	// Slot is the slot that the call took before its body was read, within the limits of the account and the key; nil for none.
 	Slot *ratelimit.Slot
 	// Idempotent is the response under the Idempotency-Key of the call; nil for a call without one. It gets a whole answer before its

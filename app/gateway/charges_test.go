@@ -50,7 +50,7 @@ func (b *bench) honest(client, upstream llm.Style, model string, a asked) (cost 
 func TestReportedInputIsBoundedByWhatWasSent(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+	eachStyleBothForms(t, 1, all, func(b *bench, client, upstream llm.Style, stream bool) {
 		a := asked{prompt: "count to 40", stream: stream, bound: 3000}
 		cost, used := b.honest(client, upstream, little(upstream), a)
 		for _, c := range []struct {
@@ -90,7 +90,7 @@ func little(upstream llm.Style) string { return "test/little-on-" + string(upstr
 func TestOneWrongCountDoesNotCostTheOthers(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+	eachPath(t, 3, all, func(b *bench, client, upstream llm.Style, stream bool) {
 		a := asked{prompt: "count to 40", stream: stream, bound: 3000, thinks: true}
 		b.fault("alpha", "cached=2")
 		cost, used := b.honest(client, upstream, on(upstream), a)

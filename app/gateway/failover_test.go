@@ -125,36 +125,34 @@ var failoverScenarios = []struct {
 	name  string
 	hasty bool // the first provider's timeouts are short
 	do    func(f failover)
-	// slow scenarios take many calls or a timeout. Each runs in one style, and the others run in all.
-	slow bool
 }{
-	{"01 internal error", false, spare("status=500", twiceThenSpare), false},
-	{"02 bad gateway", false, spare("status=502", twiceThenSpare), false},
-	{"02 unavailable", false, spare("status=503", twiceThenSpare), false},
-	{"02 overloaded", false, spare("status=529", twiceThenSpare), false},
-	{"02 burst of errors", false, failover.burst, true},
-	{"03 too many requests", false, spare("status=429", twiceThenSpare), false},
-	{"04 too many requests for long", false, spare("status=429;retry-after=3000", onceThenSpare), false},
-	{"05 credential unknown", false, spare("auth", onceThenSpare), false},
-	{"05 credential forbidden", false, spare("status=403", onceThenSpare), false},
-	{"06 payment required", false, spare("status=402", onceThenSpare), false},
-	{"06 quota used up", false, spare("status=429;code=insufficient_quota", twiceThenSpare), false},
-	{"07 connection refused", false, func(f failover) { f.rescue(f.model("unreachable"), "beta", twiceThenSpare) }, false},
+	{"01 internal error", false, spare("status=500", twiceThenSpare)},
+	{"02 bad gateway", false, spare("status=502", twiceThenSpare)},
+	{"02 unavailable", false, spare("status=503", twiceThenSpare)},
+	{"02 overloaded", false, spare("status=529", twiceThenSpare)},
+	{"02 burst of errors", false, failover.burst},
+	{"03 too many requests", false, spare("status=429", twiceThenSpare)},
+	{"04 too many requests for long", false, spare("status=429;retry-after=3000", onceThenSpare)},
+	{"05 credential unknown", false, spare("auth", onceThenSpare)},
+	{"05 credential forbidden", false, spare("status=403", onceThenSpare)},
+	{"06 payment required", false, spare("status=402", onceThenSpare)},
+	{"06 quota used up", false, spare("status=429;code=insufficient_quota", twiceThenSpare)},
+	{"07 connection refused", false, func(f failover) { f.rescue(f.model("unreachable"), "beta", twiceThenSpare) }},
 	// A reset on a connection that carried calls before looks like a stale connection: its request is sent once more.
-	{"08 reset before headers", false, spareAsked("reset", twiceThenSpare, twiceThenSpare), false},
-	{"09 cut midway", false, forms(spare("cut-after=16t", onceThenSpare), spare("cut-after=1", twiceThenSpare)), false},
-	{"09 reset midway", false, forms(spare("reset-after=16t;pace=1ms", onceThenSpare), spare("reset-after=1", twiceThenSpare)), false},
-	{"09 ended midway", false, forms(spare("end-after=16t", onceThenSpare), spare("end-after=1", twiceThenSpare)), false},
-	{"10 slow first token", false, failover.slow, true},
-	{"11 silent after the request", true, spare("stall", onceThenSpare), true},
-	{"12 stalled midway", true, forms(spare("stall-after=16t", onceThenSpare), spare("stall-after=1", onceThenSpare)), true},
-	{"13 empty answer", false, spare("empty", onceThenSpare), false},
-	{"13 page in place of an answer", false, spare("html", onceThenSpare), false},
-	{"13 truncated JSON", false, spare("truncated-json", onceThenSpare), false},
-	{"14 error in an answer", false, spare("error-in-200", twiceThenSpare), false},
-	{"14 error before content", false, forms(spare("error-after=0;status=500", twiceThenSpare), spare("error-in-200", twiceThenSpare)), false},
-	{"15 flapping", false, failover.flapping, true},
-	{"16 no provider of the model", false, failover.otherModel, false},
+	{"08 reset before headers", false, spareAsked("reset", twiceThenSpare, twiceThenSpare)},
+	{"09 cut midway", false, forms(spare("cut-after=16t", onceThenSpare), spare("cut-after=1", twiceThenSpare))},
+	{"09 reset midway", false, forms(spare("reset-after=16t;pace=1ms", onceThenSpare), spare("reset-after=1", twiceThenSpare))},
+	{"09 ended midway", false, forms(spare("end-after=16t", onceThenSpare), spare("end-after=1", twiceThenSpare))},
+	{"10 slow first token", false, failover.slow},
+	{"11 silent after the request", true, spare("stall", onceThenSpare)},
+	{"12 stalled midway", true, forms(spare("stall-after=16t", onceThenSpare), spare("stall-after=1", onceThenSpare))},
+	{"13 empty answer", false, spare("empty", onceThenSpare)},
+	{"13 page in place of an answer", false, spare("html", onceThenSpare)},
+	{"13 truncated JSON", false, spare("truncated-json", onceThenSpare)},
+	{"14 error in an answer", false, spare("error-in-200", twiceThenSpare)},
+	{"14 error before content", false, forms(spare("error-after=0;status=500", twiceThenSpare), spare("error-in-200", twiceThenSpare))},
+	{"15 flapping", false, failover.flapping},
+	{"16 no provider of the model", false, failover.otherModel},
 }
 
 // burst is a provider that fails a few calls, and another that answers them all.
@@ -225,24 +223,22 @@ func (f failover) otherModel() {
 	}
 }
 
+// TestFailoverScenarios plays each scenario in one piece in one style, and as a stream in the next one. What a failure looks like in each
+// style is in the tests of app/dialect and app/provider/errorclass, and TestEveryWayChargesNothingBeforeTheFirstByte.
 func TestFailoverScenarios(t *testing.T) {
 	t.Parallel()
 	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
 	for i, scenario := range failoverScenarios {
 		t.Run(scenario.name, func(t *testing.T) {
-			for j, style := range llm.Styles() {
-				if scenario.slow && j != i%len(llm.Styles()) {
-					continue
-				}
-				for form, stream := range map[string]bool{"json": false, "stream": true} {
-					t.Run(string(style)+"/"+form, func(t *testing.T) {
-						all := patient
-						if scenario.hasty {
-							all = hasty
-						}
-						scenario.do(failover{b: all.fresh(t), t: t, style: style, stream: stream})
-					})
-				}
+			for j, form := range []string{"json", "stream"} {
+				style := llm.Styles()[(i+j)%len(llm.Styles())]
+				t.Run(string(style)+"/"+form, func(t *testing.T) {
+					all := patient
+					if scenario.hasty {
+						all = hasty
+					}
+					scenario.do(failover{b: all.fresh(t), t: t, style: style, stream: form == "stream"})
+				})
 			}
 		})
 	}

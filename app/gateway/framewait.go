@@ -68,7 +68,7 @@ func (a *attempt) frameMax() (time.Duration, error) {
 	switch {
 	case a.stats.Doubtful:
 		return a.route.Timeouts.Idle, provider.ErrIdle
-	case a.stats.Last, a.stats.Whole: // The answer is whole, though the connection may stay open.
+	case a.stats.Last, a.stats.Whole: // The answer is complete, though the connection may stay open.
 		return a.call.gateway.o.Silence, provider.ErrIdle
 	case a.stats.Ended: // Only the end of the connection is still to come.
 		return drainMax, provider.ErrIdle

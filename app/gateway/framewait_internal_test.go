@@ -203,11 +203,12 @@ func TestSilenceIsWhatItWas(t *testing.T) {
 // TestAFloodOfSignsOfLifeEnds has an upstream that sends without a pause, so that no timer has time to fire.
 func TestAFloodOfSignsOfLifeEnds(t *testing.T) {
 	t.Parallel()
+	const tick = 50 * time.Millisecond // The flood has thousands of frames in the wait for content.
 	for _, style := range llm.Styles() {
 		synctest.Test(t, func(t *testing.T) {
 			p, w := quietCall(t, style, style, false, 0)
 			now := time.Now()
-			p.gateway.o.Now = func() time.Time { now = now.Add(time.Millisecond); return now } // the clock of the deadlines stands still
+			p.gateway.o.Now = func() time.Time { now = now.Add(tick); return now } // The clock of the deadlines stands still.
 			var sender sync.WaitGroup
 			sender.Go(func() { send(w, []string{": hi\n\n"}, 0) })
 			if _, err := until(p.attempt); !errors.Is(err, provider.ErrNoFirstContent) {

@@ -13,10 +13,7 @@ import (
 func TestAStreamWithoutAMaximumReservesASliceAtATime(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachStream(t, all, func(b *bench, client, upstream llm.Style) {
-		if client != upstream && client != llm.Chat {
-			return
-		}
+	eachStyle(t, " stream", 1, all, func(b *bench, client, upstream llm.Style) {
 		s, first := &sink{}, app.Amount(0)
 		s.hook = func([]byte) error {
 			if first == 0 {
@@ -45,10 +42,8 @@ func TestAStreamEndsWhereTheCreditDoes(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
 	const credit = 48_000_000 // a slice of 2,048 tokens, and one of 256
-	eachStream(t, all, func(b *bench, client, upstream llm.Style) {
-		if client != upstream && upstream != llm.Chat {
-			return
-		}
+	// TestEveryWayEndsAnEndlessAnswerAtWhatWasPaidFor ends streams in every pair.
+	eachStyle(t, " stream", 0, all, func(b *bench, client, upstream llm.Style) {
 		b.open(credit)
 		b.fault("alpha", "stall-after=2500t") // The provider never ends by itself, however fast it is.
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 4000", stream: true}))

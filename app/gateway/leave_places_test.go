@@ -15,6 +15,7 @@ import (
 	"umg/app/idempotency"
 	"umg/app/llm"
 	"umg/app/ratelimit"
+	"umg/app/requestbody"
 	"umg/billing"
 )
 
@@ -53,7 +54,7 @@ func (b *bench) leaving(call gateway.Call, signal <-chan struct{}) (*gateway.Rep
 func TestALeaverPaysWhatAProviderHadTaken(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+	eachStyleBothForms(t, 3, all, func(b *bench, client, upstream llm.Style, stream bool) {
 		a := asked{prompt: "count to 40 and then tell me how many of these numbers are even", stream: stream, bound: 3000}
 		_, used := b.honest(client, upstream, on(upstream), a)
 		kind := "application/json"
@@ -132,12 +133,12 @@ func TestALeaverPaysTheInputThatWasReported(t *testing.T) {
 			"\"usage\":{\"input_tokens\":411,\"cache_read_input_tokens\":7,\"output_tokens\":1}}}\n\n",
 		llm.Native: "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}],\"role\":\"model\"}}],\"usageMetadata\":{\"promptTokenCount\":418,\"cachedContentTokenCount\":7}}\n\n",
 	} {
-		for _, client := range llm.Styles() {
+		for _, client := range []llm.Style{upstream, llm.Chat} {
 			b := all.fresh(t)
 			h, waits := waiting(func(w http.ResponseWriter) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(w, frame)
-				for range 32 { // more than lies in buffers on the way, so that the frame has been read behind it
+				for range 24 { // more than lies in buffers on the way, so that the frame has been read behind it
 					_, _ = io.WriteString(w, strings.Repeat(": "+strings.Repeat("-", 1020)+"\n\n", 1024))
 				}
 			})
@@ -209,7 +210,7 @@ func TestALeaverOfTwoAttemptsPaysOnce(t *testing.T) {
 		<-waits
 		close(both)
 	}()
-	r, err := b.leaving(b.call("test/hedged", "some words to be charged", ""), both)
+	r, err := b.leaving(b.call("test/hedged", "some words to be charged", streamed), both) // A stream is hedged sooner than a whole answer.
 	b.answerWith(b.sim)
 	if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Reason != billing.ReasonClientLeftWaiting || r.Usage[0] != 5 || r.Cost != cost(5, 0) || r.Attempts != 2 {
 		t.Errorf("%v, report %+v", err, r)
@@ -217,17 +218,35 @@ func TestALeaverOfTwoAttemptsPaysOnce(t *testing.T) {
 	b.settled(r.Cost)
 }
 
+// leavingContext is the context of a call whose client leaves as soon as the gateway has released the body, which is when the answer has
+// come.
+type leavingContext struct {
+	context.Context
+
+	body  *requestbody.Body
+	leave func()
+}
+
+func (c leavingContext) Err() error {
+	if c.body.Bytes() == nil {
+		c.leave()
+	}
+	return c.Context.Err()
+}
+
 // TestAWholeAnswerThatItsClientLeftIsChargedAndKept leaves when the answer has come and nothing of it was sent.
 func TestAWholeAnswerThatItsClientLeftIsChargedAndKept(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
 	keys := idempotency.New(all.books, idempotency.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	eachPair(t, "", all, func(b *bench, client, upstream llm.Style) {
-		ctx, leave := context.WithCancel(b.t.Context())
-		defer leave()
+	eachStyle(t, "", 2, all, func(b *bench, client, upstream llm.Style) {
 		call := b.styledCall(client, on(upstream), asked{prompt: "count to 9", bound: 300})
-		call.OnBodyReleased = leave
-		request := idempotency.Request{AccountID: apptest.NewAccount(b.t, b.db, time.Now), Key: "once", Operation: "a call", Body: call.Body, ResultID: call.ID}
+		sent := call.Body
+		b.hold(&call)
+		canceled, leave := context.WithCancel(b.t.Context())
+		defer leave()
+		ctx := leavingContext{canceled, call.BodyMemory, leave}
+		request := idempotency.Request{AccountID: apptest.NewAccount(b.t, b.db, time.Now), Key: "once", Operation: "a call", Body: sent, ResultID: call.ID}
 		claim, err := keys.Begin(b.t.Context(), request)
 		must(b.t, err)
 		call.Idempotent = keys.NewResponse(claim)

@@ -47,7 +47,7 @@ func TestLargeAnswersComeOnlyWhereThereIsMemory(t *testing.T) {
 	t.Parallel()
 	const room = 3 << 19
 	all, memory := scarce(t, room)
-	eachWay(t, all, func(way *bench, client, upstream llm.Style, stream bool) {
+	eachPath(t, 1, all, func(way *bench, client, upstream llm.Style, stream bool) {
 		for _, size := range []string{"100000", "1250000"} {
 			b := way.fresh(t)
 			b.fault("alpha", "huge-line="+size)

@@ -21,7 +21,7 @@ func TestAPartOfAnAnswerCostsNoMoreThanTheWhole(t *testing.T) {
 	all := setup(t, startMoney)
 	seed := rand.Uint64()
 	draw := rand.New(rand.NewPCG(seed, 1))
-	eachStream(t, all, func(b *bench, client, upstream llm.Style) {
+	test := func(b *bench, client, upstream llm.Style) {
 		for name, a := range map[string]asked{
 			"numbers":  {prompt: "count to 60"},
 			"thoughts": {prompt: "count to 40", thinks: true, system: prose},
@@ -65,5 +65,8 @@ func TestAPartOfAnAnswerCostsNoMoreThanTheWhole(t *testing.T) {
 			}
 		}
 		b.answerWith(b.sim)
-	})
+	}
+	for _, turn := range []int{0, 1 + draw.IntN(len(llm.Styles())-1)} { // A stream that passes through, and one that is translated.
+		eachStyle(t, " stream", turn, all, test)
+	}
 }

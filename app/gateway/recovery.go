@@ -46,9 +46,7 @@ func (p *pipeline) releaseBody() {
 	p.builder.decoded = nil
 	p.attempt.exchange.Forget()
 	p.builder.memory.release()
-	if p.request.OnBodyReleased != nil {
-		p.request.OnBodyReleased()
-	}
+	p.request.BodyMemory.Release()
 }
 
 // startRecovery begins to record the delivered answer, and returns a copy of the request to keep, so that another route can

@@ -38,17 +38,17 @@ func numbers(n int) string {
 	return strings.Join(list, " ")
 }
 
-// eachMend calls do for every style of the client, as its stream passes through or is translated, and every style of the
-// provider that goes on with it.
-func eachMend(t *testing.T, all *bench, do func(b *bench, client llm.Style, first, second llm.Style)) {
+// eachMend calls do for every style of the client, as its stream passes through and as it is translated, each time with another style of
+// the provider that goes on with it. TestAnAnswerIsWholeWhereverItWasCut of app/dialect has all of them.
+func eachMend(t *testing.T, turn int, all *bench, do func(b *bench, client llm.Style, first, second llm.Style)) {
 	t.Helper()
-	for i, client := range llm.Styles() {
-		for _, first := range []llm.Style{client, llm.Styles()[(i+1)%4]} {
-			for _, second := range llm.Styles() {
-				t.Run(fmt.Sprintf("%s of %s then %s", client, first, second), func(t *testing.T) {
-					do(all.fresh(t), client, first, second)
-				})
-			}
+	styles := llm.Styles()
+	for i, client := range styles {
+		for j, first := range []llm.Style{client, styles[(i+1)%4]} {
+			second := styles[(i+2*j+turn)%4]
+			t.Run(fmt.Sprintf("%s of %s then %s", client, first, second), func(t *testing.T) {
+				do(all.fresh(t), client, first, second)
+			})
 		}
 	}
 }
@@ -56,8 +56,8 @@ func eachMend(t *testing.T, all *bench, do func(b *bench, client llm.Style, firs
 func TestAStreamThatIsCutGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for _, kind := range []string{"restart", "on"} {
-		eachMend(t, all, func(b *bench, client, first, second llm.Style) {
+	for turn, kind := range []string{"restart", "on"} {
+		eachMend(t, turn, all, func(b *bench, client, first, second llm.Style) {
 			b.fault("alpha", "cut-after=16t")
 			r, s, err := b.generate(b.styledCall(client, "test/"+kind+"-"+string(first)+"-"+string(second), asked{prompt: "count to 40", stream: true}))
 			must(b.t, err)

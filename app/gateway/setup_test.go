@@ -21,6 +21,7 @@ import (
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/ratelimit"
+	"umg/app/requestbody"
 	"umg/app/simulator"
 	"umg/billing"
 	"umg/billing/lease"
@@ -355,15 +356,27 @@ const (
 	startMoney = 10 * app.Dollar
 )
 
+// overwritten are bodies that are overwritten when they are released.
+var overwritten = func() *requestbody.Pool {
+	p := requestbody.NewPool()
+	p.Overwrite = true
+	return p
+}()
+
+// hold gives a call a body that is overwritten as soon as the gateway has released it.
+func (b *bench) hold(c *gateway.Call) {
+	b.t.Helper()
+	c.BodyMemory = &requestbody.Body{}
+	c.BodyMemory.Begin(overwritten, nil)
+	_, err := c.BodyMemory.Fill(bytes.NewReader(c.Body), int64(len(c.Body)))
+	must(b.t, err)
+	c.Body = c.BodyMemory.Bytes()
+}
+
 // generate makes a call and overwrites its body as soon as the gateway has released it.
 func (b *bench) generate(c gateway.Call) (gateway.Report, *sink, error) {
-	c.Body = bytes.Clone(c.Body)
-	c.OnBodyReleased = func() {
-		for i := range c.Body {
-			c.Body[i] = '#'
-		}
-	}
 	b.t.Helper()
+	b.hold(&c)
 	s := &sink{}
 	r, err := b.gateway.Generate(b.t.Context(), c, s)
 	return *r, s, err

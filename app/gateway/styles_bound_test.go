@@ -37,13 +37,7 @@ func TestEveryWayBoundsTheUpstreamByTheBalance(t *testing.T) {
 		{prompt: "count to 4000"}, {prompt: "count to 4000", bound: 4000}, {prompt: "count to 4000", bound: 4000, thinks: true},
 	} {
 		t.Run(fmt.Sprintf("bound %d, thinks %t", a.bound, a.thinks), func(t *testing.T) {
-			each := eachWay
-			if i > 0 {
-				each = func(t *testing.T, all *bench, test func(b *bench, client, upstream llm.Style, stream bool)) {
-					eachStyleBothForms(t, i, all, test)
-				}
-			}
-			each(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+			eachStyleBothForms(t, i, all, func(b *bench, client, upstream llm.Style, stream bool) {
 				b.open(poor)
 				a.stream = stream
 				r, s, err := b.generate(b.styledCall(client, on(upstream), a))
@@ -66,7 +60,7 @@ func TestEveryWayBoundsTheUpstreamByTheBalance(t *testing.T) {
 func TestNoWayReachesAnUpstreamWithoutCredit(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+	eachStyleBothForms(t, 3, all, func(b *bench, client, upstream llm.Style, stream bool) {
 		b.open(1_000_000)
 		_, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 4000", stream: stream}))
 		if e := app.AsError(err); e == nil || e.Kind != app.Unfunded || s.status != 0 || len(b.sim.Requests()) != 0 {
@@ -78,7 +72,7 @@ func TestNoWayReachesAnUpstreamWithoutCredit(t *testing.T) {
 func TestEveryAnswerOfSeveralIsReservedFor(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+	eachPath(t, 2, all, func(b *bench, client, upstream llm.Style, stream bool) {
 		if client == llm.Messages || client == llm.Responses {
 			return // they have one answer
 		}
@@ -102,21 +96,20 @@ func TestEveryAnswerOfSeveralIsReservedFor(t *testing.T) {
 func TestBothSpellingsOfANativeBoundAreLowered(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for _, config := range []string{
+	for i, config := range []string{
 		`"generationConfig":{"maxOutputTokens":4000}`, `"generation_config":{"max_output_tokens":4000}`, `"generationConfig":{"max_output_tokens":4000}`,
 		`"generation_config":{"maxOutputTokens":null}`, `"generationConfig":null`, `"generation_config":{}`, `"generation_config":{"topK":3}`,
 	} {
-		for _, upstream := range llm.Styles() {
-			b := all.fresh(t)
-			b.open(poor)
-			r, _, err := b.generate(gateway.Call{
-				ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account}, Style: llm.Native,
-				Body: []byte(`{"model":"` + on(upstream) + `","contents":[{"parts":[{"text":"count to 4000"}]}],` + config + `}`),
-			})
-			must(t, err)
-			if u := b.record(); r.Usage[3] < 256 || r.Usage[3] > poor/15_000 || u.Overrun != 0 || r.FinishReason != "length" {
-				t.Errorf("%s on %s: %+v for %s", config, upstream, u, b.finished(1)[0].Body)
-			}
+		upstream := llm.Styles()[i%len(llm.Styles())]
+		b := all.fresh(t)
+		b.open(poor)
+		r, _, err := b.generate(gateway.Call{
+			ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account}, Style: llm.Native,
+			Body: []byte(`{"model":"` + on(upstream) + `","contents":[{"parts":[{"text":"count to 4000"}]}],` + config + `}`),
+		})
+		must(t, err)
+		if u := b.record(); r.Usage[3] < 256 || r.Usage[3] > poor/15_000 || u.Overrun != 0 || r.FinishReason != "length" {
+			t.Errorf("%s on %s: %+v for %s", config, upstream, u, b.finished(1)[0].Body)
 		}
 	}
 }
@@ -177,20 +170,19 @@ func TestABoundIsTheSameNumberHoweverItIsWritten(t *testing.T) {
 		llm.Responses: `{"model":"MODEL","input":"count to 900","max_output_tokens":NUMBER}`,
 		llm.Native:    `{"model":"MODEL","contents":[{"parts":[{"text":"count to 900"}]}],"generationConfig":{"maxOutputTokens":NUMBER}}`,
 	} {
-		for _, upstream := range llm.Styles() {
-			for _, number := range []string{"100", "1e2", "100.0", "0.1e3", "10000E-2"} {
-				b := all.fresh(t)
-				body := strings.NewReplacer("MODEL", on(upstream), "NUMBER", number).Replace(form)
-				r, _, err := b.generate(gateway.Call{
-					ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account}, Style: client, Body: []byte(body),
-				})
-				if e := app.AsError(err); e != nil && e.Kind != app.Internal {
-					continue // refused is as good, by the gateway or by the provider
-				}
-				must(t, err)
-				if r.Usage[3] != 100 || b.record().Overrun != 0 {
-					t.Errorf("%s on %s: %s made %d tokens of %s", client, upstream, number, r.Usage[3], b.finished(1)[0].Body)
-				}
+		for i, number := range []string{"100", "1e2", "100.0", "0.1e3", "10000E-2"} {
+			upstream := llm.Styles()[i%len(llm.Styles())]
+			b := all.fresh(t)
+			body := strings.NewReplacer("MODEL", on(upstream), "NUMBER", number).Replace(form)
+			r, _, err := b.generate(gateway.Call{
+				ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account}, Style: client, Body: []byte(body),
+			})
+			if e := app.AsError(err); e != nil && e.Kind != app.Internal {
+				continue // A refusal by the gateway or by the provider is as good.
+			}
+			must(t, err)
+			if r.Usage[3] != 100 || b.record().Overrun != 0 {
+				t.Errorf("%s on %s: %s made %d tokens of %s", client, upstream, number, r.Usage[3], b.finished(1)[0].Body)
 			}
 		}
 	}

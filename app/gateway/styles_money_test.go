@@ -84,7 +84,7 @@ func TestTheSamePromptCostsTheSameInEveryStyle(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
 	var first app.Amount
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+	eachPath(t, 2, all, func(b *bench, client, upstream llm.Style, stream bool) {
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 40", stream: stream}))
 		must(b.t, err)
 		if first == 0 {

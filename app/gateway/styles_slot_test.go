@@ -26,7 +26,7 @@ func TestEveryWayGivesItsSlotBack(t *testing.T) {
 		{fault: "status=500"}, {fault: "status=422"}, {fault: "stall-after=3t", leaves: true}, {fault: "pace=5ms", asked: asked{prompt: "count to 900"}, leaves: true},
 		{fault: "cut-after=3t"}, {fault: "error-in-200"}, {fault: "truncated-json"}, {fault: "endless", asked: asked{bound: 20}}, {fault: "usage=huge"},
 	}
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+	eachStyleBothForms(t, 1, all, func(b *bench, client, upstream llm.Style, stream bool) {
 		for _, end := range ends {
 			if end.fault != "" {
 				b.fault("alpha", end.fault)

@@ -227,7 +227,8 @@ func (l *listener) end() {
 	}
 }
 
-// eachWay runs a test for every style of the client, every style of the upstream, in one piece and streamed.
+// eachWay runs a test for every style of the client, every style of the upstream, in one piece and streamed. One test needs that, to show
+// that the parts work together in every pair: app/dialect checks what the pairs read and write.
 func eachWay(t *testing.T, all *bench, test func(b *bench, client, upstream llm.Style, stream bool)) {
 	eachPair(t, " json", all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, false) })
 	eachPair(t, " stream", all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, true) })
@@ -241,6 +242,14 @@ func eachStream(t *testing.T, all *bench, test func(b *bench, client, upstream l
 func eachPair(t *testing.T, kind string, all *bench, test func(b *bench, client, upstream llm.Style)) {
 	for turn := range llm.Styles() {
 		eachStyle(t, kind, turn, all, test)
+	}
+}
+
+// eachPath runs a behavior twice for every style of the client: as the answer passes through, and as it is translated in the turn.
+func eachPath(t *testing.T, turn int, all *bench, test func(b *bench, client, upstream llm.Style, stream bool)) {
+	t.Helper()
+	for _, turn := range []int{0, turn} {
+		eachStyleBothForms(t, turn, all, test)
 	}
 }
 

@@ -34,11 +34,6 @@ func Events() []Event {
 	return []Event{LowBalance, AutoTopUp, Webhook, KeyExpiry, KeyBudget, KeyNetwork, Model, Price, Video}
 }
 
-// Mailed reports whether the gateway sends e-mails about the event.
-func (e Event) Mailed() bool {
-	return e == LowBalance || e == AutoTopUp || e == Webhook || e == KeyBudget || e == Price
-}
-
 const (
 	readIDsMax = 200 // ids of notifications that a reader has read
 	idBytesMax = 120

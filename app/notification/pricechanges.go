@@ -35,7 +35,8 @@ type PriceOptions struct {
 	Log      *slog.Logger
 }
 
-// PriceChanges sends e-mails about announced price changes to accounts that called the model lately, once for each change.
+// PriceChanges sends e-mails about announced price changes to accounts that called the model lately, once for each change. It also sends
+// those about keys, videos and models that end.
 type PriceChanges struct {
 	db *sqlx.DB
 	o  PriceOptions
@@ -127,9 +128,10 @@ func markNotified(ctx context.Context, q postgres.Queryer, model, change string,
 		on conflict do nothing returning account_id`, model, change, since, now, batchMax)
 }
 
-// Run calls Notify every few minutes until ctx ends. Any number of replicas may run it.
+// Run calls Notify and NotifyEvents every few minutes until ctx ends. Any number of replicas may run it.
 func (s *PriceChanges) Run(ctx context.Context) error {
 	workqueue.Run(ctx, s.o.Log,
-		workqueue.Task{Name: "send price changes", Every: pricesCheckedEvery, Work: workqueue.Repeat(s.Notify)})
+		workqueue.Task{Name: "send price changes", Every: pricesCheckedEvery, Work: workqueue.Repeat(s.Notify)},
+		workqueue.Task{Name: "send event mails", Every: eventsCheckedEvery, Work: workqueue.Repeat(s.NotifyEvents)})
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package operator lets operators read all accounts and adjust one by hand: credit is added or taken back, an account is frozen or
-// unfrozen. One transaction holds an adjustment, its entry in the audit log and the mark that it was made. It knows accounts, their
-// people, their credit and their ledgers; the caller decides who is an operator.
+// unfrozen. One transaction holds an adjustment, its entry in the audit log and the mark that it was made. RetryJob makes
+// jobs of queues due. The package knows accounts, their people, their credit and their ledgers; the caller decides who is an operator.
 package operator
 
 import (

@@ -18,7 +18,7 @@ func (s *Server) note(x *endedRequest) {
 		s.o.RecentCalls.Record(traffic.RecentCall{
 			At: x.Started, RequestID: x.RequestID, AccountID: x.AccountID, IP: s.clientIP(x.request), KeyID: x.KeyID,
 			Method: method(x.request.Method), Route: x.route, Style: x.Style, Model: x.Model, Status: x.status, Code: x.ErrorCode(),
-			Refused: x.Err != nil,
+			Reason: x.ErrorReason(), Refused: x.Err != nil,
 		})
 	}
 }

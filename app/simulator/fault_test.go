@@ -437,9 +437,12 @@ func TestFaultSlowness(t *testing.T) {
 		{text: "echo: x", simulated: "slow-drip=100us"},
 		{text: "echo: x", stream: true, simulated: "slow-drip=50us"},
 	} {
-		if d := took(a); d < 20*time.Millisecond {
-			t.Errorf("%+v took only %s", a, d)
-		}
+		t.Run(a.simulated, func(t *testing.T) {
+			t.Parallel()
+			if d := took(a); d < 20*time.Millisecond {
+				t.Errorf("%+v took only %s", a, d)
+			}
+		})
 	}
 }
 

@@ -37,6 +37,7 @@ type RecentCall struct {
 	Model     string    `db:"model"`
 	Status    int       `db:"status"`
 	Code      string    `db:"code"`
+	Reason    string    `db:"reason"` // Reason tells causes of one code apart.
 	Refused   bool      `db:"refused"`
 }
 
@@ -70,7 +71,7 @@ func NewRecentCalls(db *sqlx.DB, now app.Clock, log *slog.Logger) *RecentCalls {
 
 // Record adds a call to those that Run writes. It never blocks: when too many subjects are pending, it drops the call.
 func (l *RecentCalls) Record(c RecentCall) {
-	for _, word := range []*string{&c.RequestID, &c.KeyID, &c.Method, &c.Route, &c.Style, &c.Model, &c.Code} {
+	for _, word := range []*string{&c.RequestID, &c.KeyID, &c.Method, &c.Route, &c.Style, &c.Model, &c.Code, &c.Reason} {
 		if len(*word) > fieldBytesMax || !utf8.ValidString(*word) || strings.ContainsRune(*word, 0) { // Postgres refuses such text
 			*word = ""
 		}

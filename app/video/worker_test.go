@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/catalog"
 	"umg/app/media"
 	"umg/app/meter"
 	"umg/app/webhook"
@@ -459,4 +460,27 @@ func (b *bench) ended(id string) State {
 	}
 	b.Fatal("the job does not end")
 	return ""
+}
+
+// TestAFaultIsRequestedOnlyOfASimulator fails jobs and reads whether their records say that the caller asked for it.
+func TestAFaultIsRequestedOnlyOfASimulator(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		isSimulated bool
+		prompt      string
+		want        bool
+	}{
+		{true, simulate("fail=generation_failed", "one"), true},
+		{false, simulate("fail=generation_failed", "one"), false},
+		{true, "guardrail-late: likeness", false},
+	} {
+		b := setup(t, func(o *Options) { o.IsSimulated = func(*catalog.Provider) bool { return c.isSimulated } })
+		id := b.sent("test/film", c.prompt)
+		b.until(id, Failed, time.Hour)
+		var flags string
+		b.must(b.db.GetContext(b.Context(), &flags, `select flags from usage_records where account_id = $1`, b.account))
+		if (flags == billing.FlagRequestedFault) != c.want {
+			t.Errorf("the flags of %q are %q, want the mark: %v", c.prompt, flags, c.want)
+		}
+	}
 }

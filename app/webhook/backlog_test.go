@@ -3,6 +3,12 @@ package webhook
 import (
 	"testing"
 	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/app/workqueue"
 )
 
 func TestTheBacklogCountsWaitingHeldAndUnsentDeliveries(t *testing.T) {
@@ -53,4 +59,32 @@ func TestTheBacklogCountsWaitingHeldAndUnsentDeliveries(t *testing.T) {
 	if len(got.Trouble) != 1 || got.Trouble[0].ID != "whd_1" { // each endpoint has a single delivery here, and only overdue ones are listed
 		t.Errorf("trouble: %+v", got.Trouble)
 	}
+	jobs := b.Jobs()
+	counts, err := jobs.Count(t.Context())
+	if err != nil || counts.Waiting != 6 || counts.Working != 1 || counts.Failing != 2 {
+		t.Errorf("%+v, %v", counts, err)
+	}
+	list, _, err := jobs.List(t.Context(), workqueue.JobQuery{State: workqueue.JobGivenUp})
+	if err != nil || len(list) != 1 || list[0].ID != "whd_a" || list[0].Kind != "video.completed" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for id, kind := range map[string]app.Kind{"whd_4": app.Conflict, "whd_6": app.Conflict, "whd_8": app.NotFound} {
+		if err := retryNow(t, b, id); app.KindOf(err) != kind {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	for _, id := range []string{"whd_3", "whd_7", "whd_a"} { // A retry ends the pause of the endpoint, and what was given up goes on.
+		must(t, retryNow(t, b, id))
+		if job, err := jobs.Find(t.Context(), id); err != nil || job.Step != "pending" || job.DueAt.After(b.now()) {
+			t.Errorf("%s: %+v, %v", id, job, err)
+		}
+	}
+}
+
+func retryNow(t *testing.T, b *bench, id string) error {
+	t.Helper()
+	return postgres.InTx(t.Context(), b.db, func(tx *sqlx.Tx) error {
+		_, err := b.Jobs().RetryNow(t.Context(), tx, id)
+		return err
+	})
 }

@@ -236,7 +236,7 @@ func (s *Service) tell(ctx context.Context, tx *sqlx.Tx, c claimed, o outcome) e
 		n.Text = "It answered 410 Gone and was disabled. Enable it on the webhooks page when it is back."
 	case o.disabled == ByFailures:
 		n.Text = "It has only failed for 5 days and was disabled. " +
-			"Enable it on the webhooks page when it is back, and send again what it missed with Recover."
+			"When your server is back, enable the endpoint on the webhooks page and resend missed events with Recover."
 	case o.warned > 0:
 		span := "a day"
 		if o.warned > 1 {

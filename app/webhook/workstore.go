@@ -119,7 +119,7 @@ func (s *Service) finish(ctx context.Context, c claimed, x Exchange, v verdict, 
 		}
 		why := []audit.Change{{Field: "reason", To: "It answered 410 Gone"}}
 		if o.disabled == ByFailures {
-			why[0].To = "Nothing but failures for 5 days"
+			why[0].To = "Every delivery failed for 5 days"
 		}
 		if err := s.writeAudit(ctx, tx, app.Principal{AccountID: c.AccountID}, "webhook.disabled", c.EndpointID, o.name, why); err != nil {
 			return err

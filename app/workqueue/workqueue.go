@@ -1,5 +1,6 @@
 // Package workqueue runs background work on rows of Postgres that are due. Give the tasks of a service to Run; a task claims a few
-// rows with a statement of its own, works on them with Each, and puts a failed row off by Backoff.
+// rows with a statement of its own, works on them with Each, and puts a failed row off by Backoff. A Queue lets operators read the rows and
+// retry one.
 //
 // A claim is a time in the row until which no other replica takes it. A replica that crashes keeps its rows until then.
 package workqueue

@@ -151,7 +151,7 @@ type lease struct {
 	takenAheadAt                       time.Duration // This is when credit was last taken ahead or recalled.
 	refused                            refusal
 	pending                            *pendingTake  // This is the running step at the database. There is at most one.
-	changed                            chan struct{} // It is closed when changeLeast is free or a step ends, and nil while no acquisition waits.
+	changed                            chan struct{} // It is closed when changeLeast is free or a step ends; nil without waiters.
 	changeLeast                        app.Amount    // This is the least amount that one of those who wait can use.
 	unread                             bool          // The database was not asked about the lease yet.
 	uncertain                          bool          // The outcome of a step is unknown, so the database may have granted more.

@@ -57,7 +57,7 @@ func (h *hindered) Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, 
 // time out again.
 func TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt(t *testing.T) {
 	t.Parallel()
-	const calls, each, limit = 300, 5 * time.Millisecond, 400 * time.Millisecond
+	const calls, each, limit = 120, 5 * time.Millisecond, 200 * time.Millisecond
 	s := openShop(t)
 	s.account("acc_1", 100*app.Dollar)
 	s.slowRecords(each)
@@ -90,7 +90,7 @@ func TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt(t *testing.T) {
 // TestAReplicaBeginsThoughTheBooksAreSlow expects a replica with such a batch in its journal to start.
 func TestAReplicaBeginsThoughTheBooksAreSlow(t *testing.T) {
 	t.Parallel()
-	const calls, each, limit = 200, 5 * time.Millisecond, 400 * time.Millisecond
+	const calls, each, limit = 100, 5 * time.Millisecond, 200 * time.Millisecond
 	s := openShop(t)
 	s.account("acc_1", 100*app.Dollar)
 	s.slowRecords(each)

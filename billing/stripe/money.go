@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -105,7 +106,11 @@ type RefundRequest struct {
 	Operator string
 	Reason   string
 	From     app.Origin // From is the command that made the request.
+	Once     string     // Once is from Service.NewRefund; a refund sent twice with it is made once. Empty for a command.
 }
+
+// NewRefund returns a name under which a refund is made only once, however often it is sent.
+func (s *Service) NewRefund() string { return s.o.IDs.New("rfd") }
 
 // Refund returns money to the card, and takes the credit. The account owes what it has spent already. Refund first finishes
 // an earlier refund with an unknown outcome, which keeps it from happening twice.
@@ -116,6 +121,9 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	r.Operator, r.Reason = shorten(strings.TrimSpace(r.Operator)), shorten(strings.TrimSpace(r.Reason))
 	if r.Operator == "" || r.Reason == "" {
 		return Topup{}, app.Errorf(app.Invalid, "invalid_request_error", "A refund needs the operator's name and a reason.").At("reason")
+	}
+	if made, found, err := s.refundMade(ctx, r); err != nil || found {
+		return made, err
 	}
 	row, err := s.readRefundable(ctx, r.TopupID)
 	if err != nil {
@@ -145,6 +153,22 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	}
 	row, err = topupByID(ctx, s.db, row.ID)
 	return row.topup(), postgres.StoreError("stripe: read a top-up", err)
+}
+
+// refundMade returns the top-up of a refund that was made before under the same name.
+func (s *Service) refundMade(ctx context.Context, r RefundRequest) (Topup, bool, error) {
+	if r.Once == "" {
+		return Topup{}, false, nil
+	}
+	id, err := postgres.Get[string](ctx, s.db, `select topup_id from payment_refunds where id = $1 and refund_id is not null`, r.Once)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Topup{}, false, nil
+	}
+	if err != nil {
+		return Topup{}, false, postgres.StoreError("stripe: look for a refund", err)
+	}
+	row, err := topupByID(ctx, s.db, id)
+	return row.topup(), true, postgres.StoreError("stripe: read a top-up", err)
 }
 
 // recordRefund records the outcome of a refund, and notifies the account once.
@@ -216,7 +240,7 @@ func (s *Service) pendingRefund(ctx context.Context, row topupRow, r RefundReque
 	}
 	_, err = s.db.ExecContext(ctx, `
 		insert into payment_refunds (id, topup_id, cents, operator, reason, created_at) values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
-		s.o.IDs.New("rfd"), row.ID, cents, r.Operator, r.Reason, s.now())
+		cmp.Or(r.Once, s.NewRefund()), row.ID, cents, r.Operator, r.Reason, s.now())
 	if err == nil { // Another operator may have recorded a refund first.
 		pending, err = selectPendingRefund(ctx, s.db, row.ID)
 	}

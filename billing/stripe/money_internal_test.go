@@ -186,6 +186,15 @@ func TestAnOperatorRefundsOnceToTheCent(t *testing.T) {
 	h.books()
 	_, err = h.s.Refund(t.Context(), r)
 	h.kind(err, app.Conflict, "not_refundable") // Nothing is free to be refunded.
+	once := RefundRequest{TopupID: top.ID, Cents: 1, Operator: "ops@example.com", Reason: "the last cent", Once: h.s.NewRefund()}
+	for range 2 { // The second one is the same refund.
+		if got, err = h.s.Refund(t.Context(), once); err != nil || got.RefundedCents != 750 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if counts, err := h.s.Jobs().Count(t.Context()); err != nil || counts.Failing != 0 {
+		t.Errorf("%+v, %v", counts, err)
+	}
 	h.control(http.MethodPut, "faults", `{"mode":"error","status":400,"times":1,"method":"POST","path":"/v1/refunds"}`)
 	_, err = h.s.Refund(t.Context(), RefundRequest{TopupID: h.bought(account, 500).ID, Operator: "ops@example.com", Reason: "a test"})
 	h.kind(err, app.Conflict, "refund_refused")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	stripesdk "github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/webhook"
 
 	"umg/app"
@@ -127,6 +128,10 @@ func (h *shop) service(change ...func(*Options)) *Service {
 	s, err := New(h.db, o)
 	if err != nil {
 		h.Fatal(err)
+	}
+	if s.api != nil {
+		backend, _ := s.api.customers.B.(*stripesdk.BackendImplementation) // All clients have this one.
+		backend.SetNetworkRetriesSleep(false)
 	}
 	return s
 }

@@ -28,6 +28,11 @@ func TestActivityAndCreditAddUp(t *testing.T) {
 	if a.Spend != 3*app.Cent || a.Requests != 3 || a.Failed != 1 || !a.At.Equal(a.At.Truncate(time.Hour)) {
 		t.Errorf("the hour is %+v", a)
 	}
+	keys, err := h.reports.KeyDays(h.ctx, account, time.Time{})
+	if err != nil || len(keys) != 1 || keys[0].KeyID != "key_1" || keys[0].Spend != a.Spend || keys[0].Model != "m" ||
+		!keys[0].Day.Equal(a.At.Truncate(24*time.Hour)) {
+		t.Errorf("the days of keys are %+v, %v", keys, err)
+	}
 	end := time.Now().Add(24 * time.Hour)
 	h.grant(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: app.Dollar, ExpiresAt: &end})
 	h.grant(billing.Grant{AccountID: account, Kind: billing.Promotional, Amount: app.Cent})

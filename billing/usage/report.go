@@ -78,6 +78,13 @@ type Report struct {
 // slotLength is the interval of the stored sums: the days and hours of every time zone begin on one.
 const slotLength = 15 * time.Minute
 
+// ModelUsage reports the usage of an account by model, from a moment to now. Reports begin and end at quarters of an hour.
+func (r *Reports) ModelUsage(ctx context.Context, accountID string, from time.Time) (Report, error) {
+	return r.Report(ctx, Query{
+		AccountID: accountID, From: from.UTC().Truncate(slotLength), To: r.o.Now().UTC().Truncate(slotLength).Add(slotLength), Group: ByModel,
+	})
+}
+
 // Report reads the sums of quarter hours, which outlive the records. Reports by the minute, by end user, and of
 // responses with status 429 read the records.
 func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {

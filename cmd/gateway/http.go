@@ -98,7 +98,7 @@ func (g *gatewayServer) newConsole() *console.Console {
 		TextServices: console.TextServices{
 			Catalog: s.catalog, Gateway: s.text, Documents: modelDocuments(now, g.cfg.BaseURL), Health: s.health,
 			Status: s.status, RecentCalls: s.recentCalls,
-			Content: s.content, Prompts: s.prompts,
+			Content: s.content, Prompts: s.prompts, Refusals: s.refusals,
 		},
 		JobServices:     console.JobServices{Videos: s.videos, Webhooks: s.webhooks, Assets: s.assets, Repeats: s.idempotency},
 		BillingServices: console.BillingServices{Ledger: b.ledger, Reports: b.reports, Payments: b.payments, IDs: ids, Booked: b.leases.Booked},

@@ -26,7 +26,10 @@ var letters = map[string]string{
 	"app/account.linkLetter": "it names the reader's own address",
 	"app/account.AskReset":   "it names the reader's own address",
 
-	"app/notification.send":      "models are named by the catalog",
+	"app/notification.send": "models are named by the catalog",
+
+	"app/notification.endingLetter": "models are named by the catalog",
+
 	"billing/stripe.notifyOne":   "amounts only",
 	"billing/stripe.capMail":     "amounts only",
 	"billing/stripe.autoOffMail": "the reason is ours",

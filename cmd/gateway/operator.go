@@ -52,7 +52,7 @@ type operatorReset struct {
 // multi-factor authentication is on.
 func (c *operatorReset) Run(ctx context.Context, log *slog.Logger) error {
 	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
-		path, err := accounts.MakeResetLink(ctx, c.Email)
+		path, err := accounts.MakeResetLink(ctx, commandPrincipal("", "operator reset-link").From, c.Email)
 		if err != nil {
 			return err
 		}

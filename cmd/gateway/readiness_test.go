@@ -95,6 +95,7 @@ var readinessOf = map[string]string{
 	"app/video.lost: app.ErrStore":                "- videos only, see no lease is valid",
 	"app/video: postgres.StoreError":              "- videos only, see no lease is valid",
 	"app/webhook: postgres.StoreError":            "- webhooks only, see no lease is valid",
+	"app/workqueue: postgres.StoreError":          "- pages of operators only",
 	"billing/stripe: postgres.StoreError":         "- payments only",
 
 	"app/account.turn: busy":                          "- for a moment: passwords are hashed a few at a time",

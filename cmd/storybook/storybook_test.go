@@ -70,7 +70,7 @@ func TestFormsLeadWhereTheyWouldInTheConsole(t *testing.T) {
 		says   string
 	}{
 		{"/console/keys", url.Values{}, 422, `id="key-name-error"`},
-		{"/console/keys", url.Values{"name": {"a"}, "mode": {"standard"}}, 200, "OPENAI_API_KEY"},
+		{"/console/keys", url.Values{"name": {"a"}, "mode": {"standard"}}, 200, "UMG_BASE_URL"},
 		{"/console/keys", url.Values{"name": {"a"}, "mode": {"documented"}}, 200, "UMG_API_KEY"},
 		{"/console/keys", url.Values{"name": {"a"}, "from": {"overview"}}, 200, `id="onboarding"`},
 		{"/console/keys", url.Values{"from": {"overview"}}, 422, `id="onboarding"`},

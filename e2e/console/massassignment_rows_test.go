@@ -83,7 +83,7 @@ var assignments = map[string]assignment{
 	"POST /console/onboarding/send":     {status: http.StatusOK, few: true, settles: true},
 	"POST /console/recipes/:tool/key":   {status: http.StatusOK, few: true},
 	"POST /console/limits":              {body: "times=2&reason=more", few: true, scene: signedUp},
-	"POST /console/operator/limits/:id": {body: "state=done", status: http.StatusNotFound, few: true},
+	"POST /console/operator/limits/:id": {body: "do=done&factor=9&" + passwordField, status: http.StatusNotFound, few: true},
 	// Only an empty gateway has a set-up.
 	"POST /console/setup":          {body: "code=ABCD-EFGH-IJKL-MNOP&email={fresh}@example.com&password=correct+horse+battery+staple", status: http.StatusNotFound, few: true, scene: visitor},
 	"POST /console/setup/models":   {body: "markup=10%25", status: http.StatusNotFound, few: true},
@@ -110,6 +110,7 @@ var assignments = map[string]assignment{
 	"POST /console/prompts/:id/duplicate":            {few: true},
 	"POST /console/prompts/:id/rename":               {body: "name={fresh}"},
 	"POST /console/prompts/:id/delete":               {few: true, scene: savedPrompt},
+	"POST /console/playground/runs/:id/delete":       {status: http.StatusNotFound, few: true},
 	"POST /console/prompts/:id/share":                {body: "version=1&end=7", status: http.StatusOK, few: true, scene: savedPrompt},
 	"POST /console/prompts/:id/shares/:share/revoke": {few: true, scene: savedPrompt},
 	"POST /console/shared/:token/copy":               {body: "name={fresh}"},
@@ -167,10 +168,16 @@ var assignments = map[string]assignment{
 	"POST /console/operator/pause":  {body: "kind=model&id=" + harness.CheapModel, status: http.StatusNotFound, few: true},
 	"POST /console/operator/resume": {body: "kind=model&id=" + harness.CheapModel, status: http.StatusNotFound, few: true},
 
-	"POST /console/operator/accounts/:id/add":      {body: adjustmentBody, status: http.StatusNotFound, few: true},
-	"POST /console/operator/accounts/:id/take":     {body: adjustmentBody, status: http.StatusNotFound, few: true},
-	"POST /console/operator/accounts/:id/freeze":   {body: adjustmentBody, status: http.StatusNotFound, few: true},
-	"POST /console/operator/accounts/:id/unfreeze": {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/limits":                   {body: "factor=9&" + passwordField, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/refund":                   {body: refundBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/people/:user/reset-link":  {body: passwordField, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/people/:user/disable-mfa": {body: passwordField, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/people/:user/operator":    {body: passwordField, status: http.StatusNotFound, few: true},
+	"POST /console/operator/queues/:queue/jobs/:job/retry":         {body: retryBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/add":                      {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/take":                     {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/freeze":                   {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/unfreeze":                 {body: adjustmentBody, status: http.StatusNotFound, few: true},
 	"POST /console/operator/credentials": {
 		body: "name=mine&value=a-credential-of-mine", status: http.StatusNotFound, few: true,
 	},
@@ -198,7 +205,7 @@ var assignments = map[string]assignment{
 	"POST /console/operator/providers/:id/preset":     {body: "step=do&version=1&current_password=mine", status: http.StatusNotFound, few: true},
 
 	"POST /console/operator/trials/codes":           {body: codeBody, status: http.StatusNotFound, few: true},
-	"POST /console/operator/trials/codes/:code/end": {status: http.StatusNotFound, few: true},
+	"POST /console/operator/trials/codes/:code/end": {body: passwordField, status: http.StatusNotFound, few: true},
 
 	"POST /console/settings/notifications":             {body: "mail=webhook&console=webhook"},
 	"POST /console/settings/name":                      {body: "name={fresh}"},

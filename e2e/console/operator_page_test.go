@@ -111,7 +111,7 @@ func TestOperatorSeesAnUpstreamEjected(t *testing.T) {
 		}
 	}
 	route := p.Locator(fmt.Sprintf(`[data-model=%q] [data-state="ejected"]`, id))
-	p.Must(p.Expect.Locator(route).ToContainText("It had a fault of its own (503)"))
+	p.Must(p.Expect.Locator(route).ToContainText("It failed with a server error (503)"))
 	p.Must(p.Expect.Locator(route).ToContainText("until"))
 	p.Must(p.Expect.Locator(pause).ToBeFocused())
 	p.CheckAccessibility()

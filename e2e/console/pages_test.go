@@ -18,6 +18,10 @@ type reading struct {
 	g *harness.Gateway
 	// titles has the page of each title.
 	titles map[string]string
+	// pages counts the pages that were looked at.
+	pages int
+	// retired has the phrases that no page may say.
+	retired []string
 }
 
 const axeFile = "../node_modules/axe-core/axe.min.js"
@@ -40,9 +44,9 @@ const aboutPage = `() => ({
 	unnamed: [...document.querySelectorAll("h1")].filter(h => h.textContent.trim() === "").length,
 })`
 
-// runAxe runs all rules, or one of them, on the whole page or on what is around its main part, and gives what is wrong.
+// runAxe runs all rules and that of targets of 24 pixels, or one of them, on the whole page or on what is around its main part, and gives what is wrong.
 const runAxe = `async ({one, around}) => (await axe.run(around ? {exclude: ["main > *"]} : document, {
-		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {}),
+		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {rules: {"target-size": {enabled: true}}}),
 	})).violations.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary.split("\n").slice(1).join(" ")).join(", "))`
 
 // reads opens a browser for a person, or for a visitor when there is none. The browser asks for reduced motion.
@@ -52,7 +56,7 @@ func reads(t *testing.T, g *harness.Gateway, p *harness.ConsoleClient) *reading 
 	if p != nil {
 		o.StorageState = consoleState(p, g)
 	}
-	r := &reading{Tab: harness.NewTab(t, o), g: g, titles: map[string]string{}}
+	r := &reading{Tab: harness.NewTab(t, o), g: g, titles: map[string]string{}, retired: retiredPhrases(t)}
 	script, err := os.ReadFile(axeFile)
 	r.Must(err)
 	r.Must(r.AddInitScript(playwright.Script{Content: new(watchPolicy)}))
@@ -91,6 +95,12 @@ func (r *reading) page(path string, status int) {
 		r.T.Errorf("%s leads to %s", path, r.URL())
 		return
 	}
+	text, err := r.Content()
+	r.Must(err)
+	for _, phrase := range retiredIn(r.retired, text) {
+		r.T.Errorf("%s says %q, which is in %s", path, phrase, retiredFile)
+	}
+	r.pages++
 	for _, wide := range []bool{true, false} {
 		if !wide {
 			r.Must(r.SetViewportSize(360, 780))
@@ -99,6 +109,9 @@ func (r *reading) page(path string, status int) {
 			break // Only the width is checked here, which is the same in both themes.
 		}
 		for i, scheme := range []*playwright.ColorScheme{playwright.ColorSchemeDark, playwright.ColorSchemeLight} {
+			if i == 0 && r.pages%2 == 0 && !harness.BothThemesEverywhere {
+				continue // All pages have the same colours; make soak looks at each in both themes.
+			}
 			r.Must(r.EmulateMedia(playwright.PageEmulateMediaOptions{ColorScheme: scheme}))
 			r.audit(fmt.Sprintf("%s, wide %v, %s", path, wide, *scheme), i == 0 && !harness.BothThemesEverywhere)
 		}

@@ -19,6 +19,7 @@ func TestPagesAreWholeForReadersAndVisitors(t *testing.T) {
 	m := newReaders(t)
 	reader, visitor := reads(t, m.g, m.signedIn), reads(t, m.g, nil)
 	var enrolled []string
+	paths := map[bool][]string{} // The pages of operators, and all others.
 	known := 0
 	for _, r := range m.routes {
 		if r.Area != "console" || r.Method != http.MethodGet {
@@ -41,7 +42,7 @@ func TestPagesAreWholeForReadersAndVisitors(t *testing.T) {
 			enrolled = append(enrolled, path)
 		case "half":
 		default:
-			reader.page(path, http.StatusOK)
+			paths[r.Operator] = append(paths[r.Operator], path)
 			if r.Open {
 				visitor.frame(path)
 			}
@@ -50,6 +51,17 @@ func TestPagesAreWholeForReadersAndVisitors(t *testing.T) {
 	if known != len(pageLooks) {
 		t.Errorf("%d rows for %d addresses", len(pageLooks), known)
 	}
+	t.Run("as a reader", func(t *testing.T) {
+		for operator, list := range paths {
+			t.Run(fmt.Sprint("operator ", operator), func(t *testing.T) {
+				t.Parallel()
+				one := reads(t, m.g, m.signedIn)
+				for _, path := range list {
+					one.page(path, http.StatusOK)
+				}
+			})
+		}
+	})
 	m.otherStates(t)
 	m.secondStep(t, reader, enrolled)
 }
@@ -105,13 +117,14 @@ func newReaders(t *testing.T) *tenants {
 // makeCode makes a promotion code.
 func (m *tenants) makeCode(t *testing.T) {
 	t.Helper()
-	m.things["promo"], m.things["credential"], m.things["preset"] = "READERSCODE", "readers", "anthropic"
+	m.things["promo"], m.things["credential"], m.things["preset"], m.things["queue"] = "READERSCODE", "readers", "anthropic", "mails"
 	a := m.signedIn.Visit(t, "/console/operator/credentials", url.Values{"name": {"readers"}, "value": {"a-credential-of-readers"}})
 	if a.Status != http.StatusSeeOther {
 		t.Fatalf("no credential: %d %s", a.Status, a.Body)
 	}
 	until := time.Now().UTC().AddDate(0, 1, 0).Format(time.DateOnly)
 	form := url.Values{"code": {m.things["promo"]}, "amount": {"10"}, "times": {"500"}, "until": {until}, "days": {"90"}, "reason": {"Spring"}}
+	form.Set("current_password", m.owner.Password)
 	if a := m.signedIn.Visit(t, "/console/operator/trials/codes", form); a.Status != http.StatusSeeOther {
 		t.Fatalf("no code: %d %s", a.Status, a.Body)
 	}

@@ -188,7 +188,7 @@ func TestConsoleAutomaticTopUp(t *testing.T) {
 		t.Errorf("%d mails say that automatic top-up is off", n)
 	}
 	p.Open(c.ConsoleURL + "/console/billing")
-	p.RequireText("Automatic top-up switched itself off")
+	p.RequireText("Automatic top-up was turned off")
 	p.CheckAccessibility()
 	if n := topUps(t, c, db); n != 2 {
 		t.Errorf("%d top-ups were paid", n)

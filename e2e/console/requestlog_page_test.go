@@ -9,6 +9,9 @@ import (
 	"umg/e2e/harness"
 )
 
+// firstRowMax is where the first row of the log begins on a phone at the latest, in pixels.
+const firstRowMax = 300
+
 // A row opens its request beside the list, keys walk through the rows, and going back closes the drawer.
 func TestARequestOpensBesideTheLog(t *testing.T) {
 	t.Parallel()
@@ -24,6 +27,11 @@ func TestARequestOpensBesideTheLog(t *testing.T) {
 	p.Open(c.ConsoleURL + "/console/requests")
 	drawer, rows := p.Locator("#log-drawer"), p.Locator("tr[data-row]")
 	p.Must(p.Expect.Locator(rows).ToHaveCount(2))
+	p.Must(p.SetViewportSize(390, 844))
+	if top, ok := measure(p, `() => Math.round(document.querySelector("tr[data-row]").getBoundingClientRect().top)`).(int); !ok || top > firstRowMax {
+		t.Errorf("on a phone the first row is at %d pixels, which should be %d at most", top, firstRowMax)
+	}
+	p.Must(p.SetViewportSize(1440, 900))
 	measure(p, `() => { window.sameDocument = true; }`)
 	if height := measure(p, `() => Math.round(document.querySelector("tr[data-row]").getBoundingClientRect().height)`); height != 36 && height != 37 {
 		t.Errorf("a row is %v pixels high", height)

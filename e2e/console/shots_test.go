@@ -24,7 +24,7 @@ const (
 	// storybookMax is the time to build the storybook and to draw all of it.
 	storybookMax = 40 * time.Minute
 	shotTabs     = 3
-	storiesMax   = 2000
+	storiesMax   = 4000
 )
 
 // looks are the four ways in which every page is looked at.

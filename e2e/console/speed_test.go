@@ -3,10 +3,12 @@ package console
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/playwright-community/playwright-go"
+
 	"umg/e2e/harness"
 )
 
@@ -14,6 +16,8 @@ const (
 	// scriptBytesMax is for the compressed scripts of a page.
 	scriptBytesMax = 45 << 10
 	sheetBytesMax  = 40 << 10
+	// pageBytesMax is for the page itself, as it is sent.
+	pageBytesMax = 30 << 10
 	// shiftMax is the layout shift while a page loads or an answer arrives.
 	shiftMax = 0.02
 )
@@ -43,7 +47,8 @@ const travelled = `async () => {
 	await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
 	const sum = suffix => performance.getEntriesByType("resource").filter(e => new URL(e.name).pathname.endsWith(suffix))
 		.reduce((bytes, e) => bytes + e.encodedBodySize, 0);
-	return {scripts: sum(".js"), sheets: sum(".css"), shifted: window.shifted, movers: window.movers.join("\n"), largest: window.largest, transitions: window.transitions, others:
+	const [page] = performance.getEntriesByType("navigation");
+	return {page: page.encodedBodySize, served: page.responseStart - page.requestStart, scripts: sum(".js"), sheets: sum(".css"), shifted: window.shifted, movers: window.movers.join("\n"), largest: window.largest, transitions: window.transitions, others:
 		performance.getEntriesByType("resource").filter(e => new URL(e.name).origin !== location.origin).length};
 }`
 
@@ -71,21 +76,32 @@ func figure(v any) float64 {
 	return -1
 }
 
-// TestSpeedPagesAreLightAndStill adds up the scripts and sheets of pages, and how much they move while they come.
+// partsOfModel are the parts of a model's page, each of which is a page of its own.
+var partsOfModel = []string{"performance", "cost", "api", "history"}
+
+// TestSpeedPagesAreLightAndStill adds up the bytes, scripts and sheets of pages, and how much they move while they come.
 func TestSpeedPagesAreLightAndStill(t *testing.T) {
 	t.Parallel()
-	c := harness.SharedDemo(t).NewCustomer(t, "light")
+	c := harness.NewVideoCustomer(t, harness.SharedVideoDemo(t), "light")
+	film := harness.TextMember(c.CompleteVideo(t, harness.VideoBody("meridian/reel", "a lighthouse")), "id")
 	for i := range 3 {
 		c.Chat(t, harness.ChatRequest(harness.CheapModel, fmt.Sprint("echo: ", i)))
 	}
+	paths := append(slices.Clone(quickPages), "/videos/"+film)
+	for _, part := range partsOfModel {
+		paths = append(paths, "/models/meridian/atlas-large?tab="+part)
+	}
 	p := hurried(c, t)
-	for _, path := range quickPages {
+	for _, path := range paths {
 		p.Open(c.ConsoleURL + "/console" + path)
 		value, err := p.Evaluate(travelled)
 		p.Must(err)
 		about := value.(map[string]any)
-		scripts, sheets, shifted := figure(about["scripts"]), figure(about["sheets"]), figure(about["shifted"])
-		t.Logf("%-30s scripts %5.0f, sheets %5.0f, shift %.4f", path, scripts, sheets, shifted)
+		sent, scripts, sheets, shifted := figure(about["page"]), figure(about["scripts"]), figure(about["sheets"]), figure(about["shifted"])
+		t.Logf("%-45s page %5.0f, scripts %5.0f, sheets %5.0f, shift %.4f", path, sent, scripts, sheets, shifted)
+		if sent <= 0 || sent > pageBytesMax {
+			t.Errorf("%s: %.0f bytes are sent, more than %d", path, sent, pageBytesMax)
+		}
 		if scripts <= 0 || scripts > scriptBytesMax || sheets <= 0 || sheets > sheetBytesMax {
 			t.Errorf("%s: %.0f bytes of scripts and %.0f of sheets, more than %d and %d", path, scripts, sheets, scriptBytesMax, sheetBytesMax)
 		}

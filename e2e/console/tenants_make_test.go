@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,12 +27,35 @@ func newTenants(t *testing.T, g *harness.Gateway) *tenants {
 	m.things["share"] = m.newestShare(t)
 	m.makeUpstreamIDs(t)
 	m.makeView(t)
+	m.makeRun(t)
 	m.revokeShare(t)
 	m.makeKeys(t)
 	for role := range lackingRoles {
 		m.members[role] = m.member(t, role)
 	}
 	return m
+}
+
+// makeRun keeps a run of the playground. Only accounts that keep content get one, and no later call of the test has its content kept.
+func (m *tenants) makeRun(t *testing.T) {
+	t.Helper()
+	keep := func(which string) {
+		t.Helper()
+		form := url.Values{"keep": {which}, "days": {"30"}}
+		if a := m.signedIn.Visit(t, "/console/settings/account/content", form); a.Status != http.StatusSeeOther {
+			t.Fatalf("keep content: %d %s", a.Status, a.Body)
+		}
+	}
+	keep("all")
+	m.things["run"] = "run_" + strings.Repeat("7", 26)
+	ask := url.Values{"model": {harness.CheapModel}, "style": {"chat"}, "prompt": {"echo: kept"}, "run": {m.things["run"]}}
+	if a := m.signedIn.Visit(t, "/console/playground", ask); a.Status != http.StatusOK {
+		t.Fatalf("ask: %d %s", a.Status, a.Body)
+	}
+	keep("never")
+	if a := m.signedIn.Visit(t, "/console/playground/runs/"+m.things["run"], nil); a.Status != http.StatusOK {
+		t.Fatalf("the run: %d %s", a.Status, a.Body)
+	}
 }
 
 // makeThings gives the account something of everything that has an id.

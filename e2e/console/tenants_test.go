@@ -45,6 +45,7 @@ func TestTenantMatrix(t *testing.T) {
 	if after := m.state(t); after != before {
 		t.Errorf("something changed for the account or for its neighbour:\n%s", firstDifferentLine(before, after))
 	}
+	t.Run("words", m.probeWords)
 	t.Logf("%d routes, %d refusals compared", len(m.routes), m.cases.Load())
 }
 
@@ -89,7 +90,8 @@ var kinds = map[string]string{
 	"top_ups": "topup", "requests": "request", "calls": "request", "outbox": "mail", "models": "model", "assets": "asset",
 	"recipes": "tool", "limits": "wish", "catalog": "version", "members": "member", "invitations": "invitation", "sessions": "session",
 	"callbacks": "token", "docs": "document", "help": "guide", "prompts": "prompt", "shared": "shared", "shares": "share", "accounts": "account",
-	"codes": "promo", "credentials": "credential", "providers": "provider", "new": "preset",
+	"codes": "promo", "runs": "run", "credentials": "credential", "providers": "provider", "new": "preset",
+	"people": "member", "queues": "queue", "jobs": "mail",
 }
 
 // fill puts the ids of objects, or of none, into a route's path and body.
@@ -231,10 +233,11 @@ func (m *tenants) silent(t *testing.T, a harness.Response) {
 	}
 }
 
-// bellPattern is the link to the stranger's own notifications, whose number can change between two answers.
-var bellPattern = regexp.MustCompile(`(?s)<a class="bell".*?</a>`)
+// bellPattern is the link to the stranger's own notifications, and the line about models that are paused now. Both can change between two
+// answers.
+var bellPattern = regexp.MustCompile(`(?s)<a class="bell".*?</a>|<section class="status-strip".*?</section>`)
 
-// neutral takes out of an answer what the request put in, and the number of the stranger's own notifications.
+// neutral takes out of an answer what the request put in, the number of the stranger's own notifications, and the line about models.
 func (m *tenants) neutral(body string) string {
 	var ids []string
 	for kind, id := range m.things {
@@ -296,8 +299,9 @@ func (m *tenants) notThere(t *testing.T, method, path, body string) {
 	people := maps.Clone(m.members)
 	people["owner"], people["stranger"] = m.signedIn, m.foreign
 	for who, p := range people {
-		a, none := m.as(t, p, method, path, body), m.as(t, p, method, "/console/nothing", body)
-		if got, want := m.pathless(a.Body, path), m.pathless(none.Body, "/console/nothing"); a.Status != http.StatusNotFound || got != want {
+		nowhere := strings.Replace(path, "/console/", "/console/-", 1) // The page suggests others by the words of the address.
+		a, none := m.as(t, p, method, path, body), m.as(t, p, method, nowhere, body)
+		if got, want := m.pathless(a.Body, path), m.pathless(none.Body, nowhere); a.Status != http.StatusNotFound || got != want {
 			t.Errorf("to a person who is %s: %d %s", who, a.Status, firstDifferentLine(got, want))
 		}
 	}

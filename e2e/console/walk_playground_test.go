@@ -115,16 +115,23 @@ func (w *walker) inspects() {
 func walkPanes(w *walker) {
 	w.opensPlayground("walks-panes", harness.CheapModel+"&model=meridian/atlas-large&model=quillon/folio-swift", "chat")
 	w.count("[data-pane]", 3)
-	// The next model is not fixed, because a test of operators may pause one.
 	w.button("Add model")
+	w.hand.presses(w.Locator("#play-add-models").GetByRole("button", playwright.LocatorGetByRoleOptions{Name: "Folio Pocket", Exact: new(true)}))
 	w.count("[data-pane]", 4)
 	const first, second, third = "#play", "#play2", "#play3"
+	temperature := func(pane string) playwright.Locator { return w.Locator(pane + ` [data-param="temperature"] input`) }
 	w.hand.presses(w.Locator(second + " [data-toggle-side]"))
-	w.hand.writes(w.Locator(second+` [data-param="temperature"] input`), "9")
+	w.hand.writes(temperature(second), "1")
+	w.Must(w.Expect.Locator(temperature(third)).ToHaveValue("1"))
+	w.hand.presses(w.Locator(second + " [data-own-settings]"))
+	w.hand.writes(temperature(second), "9")
+	w.shows(second+" [data-own-badge]", "Different: temperature")
+	w.Must(w.Expect.Locator(temperature(third)).ToHaveValue("1"))
 	w.hand.presses(w.Locator(second + " [data-toggle-side]"))
 	w.Must(w.Expect.Locator(w.Locator("[data-send-word]")).ToHaveText("Send to 4"))
 	w.asks("simulate: pace=5ms\ncount to 4000")
 	w.shows(second+" [data-trouble]", "temperature")
+	w.Must(w.Expect.Locator(w.Locator(second + " [data-trouble] [data-request-link]")).ToBeVisible())
 	w.shows(third+" [data-answer] [data-text]", "1 2 3")
 	w.hand.presses(w.Locator(third + " [data-stop-pane]"))
 	w.Must(w.Expect.Locator(w.Locator(third + "[data-state=idle]")).ToBeVisible())
@@ -132,15 +139,33 @@ func walkPanes(w *walker) {
 	w.Must(w.Expect.Locator(w.Locator(first + "[data-state=busy]")).ToBeVisible())
 	w.at("[data-stop]")
 	w.Must(w.Expect.Locator(w.Locator(first + " [data-answer] [data-facts]")).ToContainText("stopped by you"))
+	w.shows("[data-compare] thead", "First token")
+	w.shows("[data-compare] tbody", "No answer")
 	w.hand.presses(w.Locator(third + " [data-winner]"))
 	w.count("[data-pane-list] > [data-pane]", 1)
-	w.shows("[data-picked]", "Going on with")
-	w.button("Bring back")
+	w.shows("[data-picked]", "Continuing with")
+	w.button("Reopen")
 	w.count("[data-pane-list] > [data-pane]", 4)
+	w.hand.presses(w.Locator(second + " [data-use-shared]"))
+	w.Must(w.Expect.Locator(temperature(second)).ToHaveValue("1"))
 	w.hand.presses(w.Locator(first + " [data-winner]"))
 	w.count("[data-pane-list] > [data-pane]", 1)
 	w.asks("echo: alone again")
 	w.says(first, "alone again")
+	w.opensRun()
+}
+
+// opensRun opens the first run of the browser's history, with its four panes and the answers that they had.
+func (w *walker) opensRun() {
+	w.T.Helper()
+	w.button("History")
+	w.Must(w.Expect.Locator(w.Locator("[data-history-open]")).ToHaveCount(2))
+	w.hand.presses(w.Locator("[data-history-open]").Last())
+	w.count("[data-pane-list] > [data-pane]", 4)
+	w.shows("#play [data-answer] [data-facts]", "stopped by you")
+	w.button("History")
+	w.hand.presses(w.Locator("[data-history-clear]"))
+	w.shows("[data-history-none]", "No runs yet")
 }
 
 // walkTools lets a model call a tool, edits the arguments' result, asks for an answer in a form, and shows a model a picture.

@@ -65,14 +65,17 @@ func (h *hostileAccount) names(t *testing.T) []string {
 	h.send(t, "/settings/account", url.Values{"name": {h.texts[1]}})
 	h.send(t, "/limits", url.Values{"times": {"3"}, "reason": {h.wall()[:900]}})
 	wish := h.find(t, `select id from limit_requests where account_id = $1`)[0]
-	h.send(t, "/operator/limits/"+wish, url.Values{"state": {"done"}, "answer": {strings.Join(h.texts, " ")[:450]}})
+	h.send(t, "/operator/limits/"+wish, url.Values{
+		"do": {"done"}, "factor": {"3"}, "answer": {strings.Join(h.texts, " ")[:450]}, "current_password": {h.owner.Password},
+	})
 	account := "/operator/accounts/" + h.owner.AccountID
 	credit := url.Values{"amount": {"5"}, "reason": {h.wall()[:490]}, "step": {"do"}, "current_password": {h.owner.Password}}
 	credit.Set("once", "adj_"+strings.ToLower(h.owner.AccountID[len(h.owner.AccountID)-26:]))
 	h.send(t, account+"/add", credit)
 	until := time.Now().UTC().AddDate(0, 1, 0).Format(time.DateOnly)
 	codes, code := "/operator/trials/codes", "EVIL"+strings.ToUpper(h.owner.AccountID[len(h.owner.AccountID)-12:])
-	h.send(t, codes, url.Values{"code": {code}, "amount": {"5"}, "times": {"1"}, "until": {until}, "days": {"0"}, "reason": {h.wall()[:190]}})
+	h.send(t, codes, url.Values{"code": {code}, "amount": {"5"}, "times": {"1"}, "until": {until}, "days": {"0"}, "reason": {h.wall()[:190]},
+		"current_password": {h.owner.Password}})
 	h.send(t, codes, url.Values{"code": {h.texts[0]}, "amount": {h.texts[1]}, "times": {h.texts[2]}, "until": {h.texts[3]}, "days": {h.texts[0]}, "reason": {h.wall()}})
 	return []string{
 		"/settings", "/settings/account", "/settings/account/delete", "/settings/members", "/settings/audit", "/limits", "/operator/limits", "/notifications",

@@ -210,7 +210,7 @@ func (p *Tab) CheckAccessibility() {
 		const ending = document.getAnimations().filter(a => Number.isFinite(a.effect.getComputedTiming().endTime))
 		await Promise.allSettled(ending.map(a => a.finished))
 		// The nodes that pass are not described, which takes most of the time and is read by no test.
-		return (await axe.run({resultTypes: ["violations"]})).violations
+		return (await axe.run({resultTypes: ["violations"], rules: {"target-size": {enabled: true}}})).violations
 		.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ")).join(", "))
 	}`)
 	if err != nil {

@@ -137,7 +137,7 @@ func limitCard(s SpendLimit, may bool) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, " <p class=\"bill-note\">Hard limit for the whole account. When it is reached, requests fail with 402 spend_limit_exceeded until it resets. Credit that running calls hold counts, so nothing is spent beyond it.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, " <p class=\"bill-note\">Hard limit for the whole account. When it is reached, requests fail with 402 spend_limit_exceeded until it resets. Credit reserved by running requests counts, so spend never exceeds the limit.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

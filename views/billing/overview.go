@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	intro = "Prepaid credit: what there is, what it went to, and how to add more."
+	intro = "Prepaid credit: balance, spend and top-ups."
 )
 
 // Overview is the page about an account's money.

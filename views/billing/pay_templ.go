@@ -394,7 +394,7 @@ func autoTopUpCard(a AutoTopUp) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = dollarField("auto-threshold", "threshold", "When less is left than", a.Threshold, a.ThresholdError, "From $1 to $10,000.").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = dollarField("auto-threshold", "threshold", "When the balance falls below", a.Threshold, a.ThresholdError, "From $1 to $10,000.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -501,7 +501,7 @@ func autoTopUpState(a AutoTopUp) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: ui.Danger, Title: "Automatic top-up switched itself off"}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: ui.Danger, Title: "Automatic top-up was turned off"}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

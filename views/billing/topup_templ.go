@@ -595,7 +595,7 @@ func topUpSays(d TopUpDetail) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, " <p>Its credit is taken back and the account is frozen until that is settled. Contact support if it is a mistake.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, " <p>Its credit is taken back, and the account is frozen until the bank decides. If it is a mistake, contact support.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

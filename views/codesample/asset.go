@@ -53,7 +53,7 @@ func OfAssetUse(c AssetCall) []ui.Sample {
 }
 
 func assetCurl(c AssetCall, path string, body []byte) string {
-	return "curl " + c.BaseURL + path + " \\\n  -H \"Authorization: Bearer " + KeyPlaceholder +
+	return "curl " + c.BaseURL + path + " \\\n  -H \"Authorization: Bearer $" + KeyVariable +
 		"\" \\\n  -H \"Content-Type: application/json\" \\\n  -d " + ShellText(jsonNotation.literal(body, 1, "  "))
 }
 

@@ -11,7 +11,7 @@ import (
 type Request struct {
 	Style   views.Style
 	BaseURL string // ends in /v1
-	Key     string // empty for the placeholder
+	Key     string // empty for code that reads KeyVariable
 	Body    []byte // a JSON object
 }
 
@@ -23,15 +23,10 @@ var languages = []ui.Sample{
 // OfRequest are the request as a program in each language: with the official SDK of the style where there is one, else
 // with the standard library of the language alone.
 func OfRequest(c Request) []ui.Sample {
-	key := c.Key
-	if key == "" {
-		key = KeyPlaceholder
-	}
 	origin := strings.TrimSuffix(c.BaseURL, "/v1")
 	address := origin + views.StylePaths[c.Style]
 	fill := strings.NewReplacer(
 		`{base"}`, Quote(c.BaseURL), `{origin"}`, Quote(origin), `{url"}`, Quote(address), "{url}", address,
-		`{key"}`, Quote(key), "{key}", key, `{bearer"}`, Quote("Bearer "+key),
 		"{shell}", ShellText(jsonNotation.literal(c.Body, 1, "  ")), "{kwargs}", keywords(c.Body),
 		"{dict}", pythonNotation.literal(c.Body, 1, "    "),
 		"{object}", scriptNotation.literal(c.Body, 0, "  "), "{nested}", scriptNotation.literal(c.Body, 1, "  "),
@@ -40,7 +35,7 @@ func OfRequest(c Request) []ui.Sample {
 	out := make([]ui.Sample, len(languages))
 	for i, s := range languages {
 		program := programs[c.Style][s.Name]
-		s.Note, s.Source = program.note, fill.Replace(program.source(streams(c.Body)))
+		s.Note, s.Source = program.note, fill.Replace(WithKey(s.Name, program.source(streams(c.Body)), c.Key))
 		out[i] = s
 	}
 	return out

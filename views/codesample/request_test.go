@@ -81,7 +81,7 @@ func TestCodeReadsStreamsAsStreams(t *testing.T) {
 				if strings.Contains(s.Source, "{kwargs}") || strings.Contains(s.Source, `{url`) || strings.Contains(s.Source, `{bearer`) {
 					t.Errorf("%s, %s has an unfilled place", style, s.Name)
 				}
-				if strings.Count(s.Source, KeyPlaceholder) != 1 {
+				if strings.Count(s.Source, KeyVariable) != 1 || strings.Contains(s.Source, KeyPlaceholder) {
 					t.Errorf("%s, %s does not say once where the key goes", style, s.Name)
 				}
 				if s.Name == "curl" && !strings.Contains(s.Source, "https://x.test"+path+" ") {

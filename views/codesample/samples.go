@@ -5,17 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"umg/views"
 	"umg/views/ui"
 )
-
-// KeyPlaceholder is put in place of a key in code where the key itself cannot be shown any more.
-const KeyPlaceholder = "YOUR_API_KEY"
 
 // Call is what a sample needs to run without changes.
 type Call struct {
 	BaseURL string // ends in /v1
-	Key     string // the secret, or empty for the placeholder
+	Key     string // the secret, or empty for code that reads KeyVariable
 	Model   string
 }
 
@@ -83,17 +79,12 @@ func main() {
 
 // OfCall are the programs with the call's values in them.
 func OfCall(c Call) []ui.Sample {
-	key := c.Key
-	if key == "" {
-		key = KeyPlaceholder
-	}
 	fill := strings.NewReplacer(
-		"{base}", c.BaseURL, `{base"}`, Quote(c.BaseURL), "{key}", key, `{key"}`, Quote(key),
-		"{model}", Quote(c.Model), "{prompt}", Quote(samplePrompt),
+		"{base}", c.BaseURL, `{base"}`, Quote(c.BaseURL), "{model}", Quote(c.Model), "{prompt}", Quote(samplePrompt),
 	)
 	out := make([]ui.Sample, len(sampleTexts))
 	for i, s := range sampleTexts {
-		s.Source = fill.Replace(s.Source)
+		s.Source = fill.Replace(WithKey(s.Name, s.Source, c.Key))
 		out[i] = s
 	}
 	return out
@@ -108,12 +99,7 @@ func Quote(s string) string {
 	return string(b)
 }
 
-// EnvLines are the lines of an .env file. Official SDKs read their names by themselves, so a key for one of them is
-// handed over under those.
-func EnvLines(k views.Key, secret, baseURL string) string {
-	prefix := "UMG"
-	if k.ErrorMode == views.ModeStandard {
-		prefix = "OPENAI"
-	}
-	return prefix + "_BASE_URL=" + baseURL + "\n" + prefix + "_API_KEY=" + secret
+// EnvLines are the lines of an .env file, with the variables that all sample code reads.
+func EnvLines(secret, baseURL string) string {
+	return "UMG_BASE_URL=" + baseURL + "\n" + KeyVariable + "=" + secret
 }

@@ -6,8 +6,6 @@ import (
 	"go/token"
 	"strings"
 	"testing"
-
-	"umg/views"
 )
 
 func TestSamplesRunAsTheyStand(t *testing.T) {
@@ -43,20 +41,15 @@ func TestSamplesRunAsTheyStand(t *testing.T) {
 func TestSamplesWithoutAKeySayWhereItGoes(t *testing.T) {
 	t.Parallel()
 	for _, s := range OfCall(Call{BaseURL: "https://x/v1", Model: "m"}) {
-		if strings.Count(s.Source, KeyPlaceholder) != 1 {
+		if strings.Count(s.Source, KeyVariable) != 1 || strings.Contains(s.Source, KeyPlaceholder) {
 			t.Errorf("%s does not say where the key goes", s.Name)
 		}
 	}
 }
 
-func TestEnvLinesFitTheClient(t *testing.T) {
+func TestEnvLinesHaveTheVariablesOfTheCode(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string]string{
-		views.ModeStandard:   "OPENAI_BASE_URL=https://x/v1\nOPENAI_API_KEY=sk",
-		views.ModeDocumented: "UMG_BASE_URL=https://x/v1\nUMG_API_KEY=sk",
-	} {
-		if got := EnvLines(views.Key{ErrorMode: mode}, "sk", "https://x/v1"); got != want {
-			t.Errorf("%s: %q", mode, got)
-		}
+	if got := EnvLines("sk", "https://x/v1"); got != "UMG_BASE_URL=https://x/v1\nUMG_API_KEY=sk" {
+		t.Error(got)
 	}
 }

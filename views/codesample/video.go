@@ -32,7 +32,7 @@ func OfVideo(baseURL string, v Video, hook bool) []ui.Sample {
 		how, path = videoRemixes, "/videos/"+v.RemixedFrom+"/remix"
 	}
 	fill := strings.NewReplacer(
-		`{base"}`, Quote(baseURL), "{base}", baseURL, "{key}", KeyPlaceholder, `{key"}`, Quote(KeyPlaceholder), "{path}", path,
+		`{base"}`, Quote(baseURL), "{base}", baseURL, "{path}", path,
 		"{model}", Quote(v.Model), "{prompt}", Quote(v.Prompt), "{size}", Quote(v.Size), "{seconds}", Quote(strconv.Itoa(v.Seconds)),
 		"{source}", Quote(v.RemixedFrom), "{shell}", ShellText(jsonNotation.literal(v.request(), 1, "  ")),
 	)
@@ -43,7 +43,7 @@ func OfVideo(baseURL string, v Video, hook bool) []ui.Sample {
 		if withAssets {
 			text = strings.ReplaceAll(strings.ReplaceAll(text, assetGoHeadOld, assetGoHead), openAIPythonImport, assetPythonImport)
 		}
-		s.Note, s.Source = p.note, filled(fill, text, how[s.Name], withAssets)
+		s.Note, s.Source = p.note, filled(fill, WithKey(s.Name, text, ""), how[s.Name], withAssets)
 		out[i] = s
 	}
 	return out

@@ -43,3 +43,14 @@ func TestAColumnOfAmountsHasOneNumberOfDecimals(t *testing.T) {
 		}
 	}
 }
+
+func TestSignedColumnAmountsHaveTheirSigns(t *testing.T) {
+	t.Parallel()
+	for amount, want := range map[app.Amount]string{
+		25 * app.Dollar: "+$25.000000", -21_480_251: "\u2212$0.021480", 0: "$0.000000", 43: "+<$0.000001",
+	} {
+		if got := format.SignedColumnDollars(amount, format.ColumnDecimals); got != want {
+			t.Errorf("%d is %s, want %s", amount, got, want)
+		}
+	}
+}

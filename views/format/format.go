@@ -32,7 +32,8 @@ func DollarParts(a app.Amount) (main, fine string) {
 	return main + "." + fraction[:2], fraction[2:]
 }
 
-// ColumnDecimals is how many decimals every amount of a column of requests has, so that the points are aligned.
+// ColumnDecimals is how many decimals every amount of a column has, so that the points are aligned. Amounts of whole cents, such as
+// top-ups, have two. Pages of one call, and exports, have all nine.
 const ColumnDecimals = 6
 
 // ColumnDollars prints an amount with a fixed number of decimals, rounded to the nearest. An amount above zero that would be printed as
@@ -57,6 +58,14 @@ func ColumnDollars(a app.Amount, decimals int) string {
 	}
 	fraction := strconv.FormatInt(scale+rounded%scale, 10)[1:]
 	return text + "." + fraction
+}
+
+// SignedColumnDollars is ColumnDollars with a plus before an amount above zero.
+func SignedColumnDollars(a app.Amount, decimals int) string {
+	if a > 0 {
+		return "+" + ColumnDollars(a, decimals)
+	}
+	return ColumnDollars(a, decimals)
 }
 
 // Count prints a count with its thousands apart.

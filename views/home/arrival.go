@@ -3,7 +3,9 @@ package home
 import (
 	"time"
 
+	"umg/app"
 	"umg/views"
+	"umg/views/codesample"
 )
 
 // Arrival is a recent call, shown while a user sets up a program: an answered call, or one that was refused before authentication.
@@ -17,6 +19,7 @@ type Arrival struct {
 	Model   string
 	Status  int
 	Code    string         // error code; empty for an answered call
+	Reason  string         // tells causes of one code apart; may be empty
 	Logged  *views.Request // the usage record, if the call has one
 	Unknown bool           // the call came from the reader's address with an unknown key
 }
@@ -154,6 +157,55 @@ var callFixes = map[string]Fix{
 		Text:  "Use another model until it is back.",
 		Link:  "/console/models", Label: "See all models",
 	},
+}
+
+// keyFixes are by the reason why a request had no valid key.
+var keyFixes = map[string]Fix{
+	app.ReasonKeyMissing: {
+		Cause: "The request had no API key",
+		Text: "The variable " + codesample.KeyVariable + " is probably not set where your program runs. Set it in the same terminal, then " +
+			"send the request again.",
+	},
+	app.ReasonKeyHeader: {
+		Cause: "The Authorization header is malformed",
+		Text:  "Send exactly one header of the form “Authorization: Bearer sk-umg-…”, without quotes or commas.",
+		Link:  "/console/docs/authentication", Label: "How to send the key",
+	},
+	app.ReasonKeyForeign: {
+		Cause: "The key belongs to another service",
+		Text: "Keys of this gateway begin with “sk-umg-”. A variable such as OPENAI_API_KEY may still hold the key of a provider. Pass " +
+			codesample.KeyVariable + " to your client.",
+		Link: "/console/keys", Label: "See your keys",
+	},
+	app.ReasonKeyCut: {
+		Cause: "The API key is cut",
+		Text:  "Some of its last characters are missing. Copy it with the button beside it, or make another key if it is no longer shown.",
+		Link:  "/console/keys/new", Label: "Make another key",
+	},
+	app.ReasonKeyLong: {
+		Cause: "The API key has extra characters",
+		Text:  "Something was copied along with it, such as a quote or a second key. Copy it with the button beside it.",
+		Link:  "/console/keys/new", Label: "Make another key",
+	},
+	app.ReasonKeyMistyped: {
+		Cause: "The API key was mistyped",
+		Text:  "It has the right length, but at least one character is wrong. Copy it instead of typing it.",
+		Link:  "/console/keys/new", Label: "Make another key",
+	},
+	app.ReasonKeyUnknown: {
+		Cause: "The key belongs to another environment, or was deleted",
+		Text: "It is a whole key, but not one of this gateway. Compare the base URL in your program with the one in the code above, or use a " +
+			"key of this console.",
+		Link: "/console/keys", Label: "See your keys",
+	},
+}
+
+// fix is what was wrong with the call, and how it is put right.
+func (a Arrival) fix() Fix {
+	if f, ok := keyFixes[a.Reason]; ok {
+		return f
+	}
+	return FixOf(a.Code)
 }
 
 // FixOf is the cause of an error and its remedy.

@@ -17,6 +17,14 @@ type Onboarding struct {
 	KeyHint  string // masked form of the newest key, with preference for keys with true statuses
 	Fresh    *views.FreshKey
 	MayCall  bool // the reader may call models from the console
+	// Verifies is set where the trial credit needs a verified address: verification is the first of the three steps then.
+	Verifies bool
+	// Unverified is what is left to do about the address; nil once the step is done.
+	Unverified *views.Unverified
+	// Replaced is set when Fresh replaces a key that ended with the verification.
+	Replaced bool
+	// Said is what the verification gave, such as trial credit; shown with the key that replaces another one.
+	Said string
 
 	// BaseURL is the base URL of the API, which ends in /v1.
 	BaseURL string
@@ -75,21 +83,35 @@ func (o Onboarding) done() bool { return o.First.Answered() && o.Fresh == nil &&
 
 // state is how far each of the three steps is.
 func (o Onboarding) state(step int) ui.StepState {
-	reached := 1
+	key, wait := 1, 3 // the numbers of the steps that get a key and wait for its call
+	if o.Verifies {
+		key = 2
+	}
+	reached := key
 	switch {
 	case o.First.Answered():
-		reached = 4
+		reached = wait + 1
+	case o.Verifies && o.Unverified != nil:
+		reached = 1
 	case o.HasKey || o.Fresh != nil:
-		reached = 2
+		reached = key + 1
 	}
 	switch {
 	case step < reached:
 		return ui.StepDone
-	case step == reached, step == 3 && reached == 2:
+	case step == reached, step == wait && reached == key+1:
 		return ui.StepCurrent
 	default:
 		return ui.StepNext
 	}
+}
+
+// verifyTitle is the title of the step that verifies the address.
+func (o Onboarding) verifyTitle() string {
+	if o.Unverified != nil && o.Unverified.Claim {
+		return "Get your trial credit"
+	}
+	return "Verify your address"
 }
 
 // secret is the key that is in the code.

@@ -1,6 +1,9 @@
 package home
 
-import "umg/views"
+import (
+	"umg/app"
+	"umg/views"
+)
 
 // Overview is the first page of the console. A part of it that could not be read is nil, and says so in its own place.
 type Overview struct {
@@ -46,4 +49,9 @@ func (h ProviderHint) title() string {
 func (o Overview) neverFunded() bool {
 	return o.Unverified != nil && o.Onboarding != nil && o.Credit != nil && *o.Credit == views.Credit{} && o.Spending != nil &&
 		o.Spending.Requests == 0
+}
+
+// verifiesInSteps reports whether the first steps say what is left to do about the address, so that no notice repeats it.
+func (o Overview) verifiesInSteps() bool {
+	return o.May(app.ManageKeys) && o.Onboarding != nil && o.Onboarding.Verifies && o.Onboarding.Unverified != nil && !o.Onboarding.done()
 }

@@ -198,6 +198,9 @@ func (d RecipeDetail) code(i int, s RecipeStep) ui.CodeProps {
 		"{context}", format.Int64(d.Model.Context), "{output}", format.Int64(d.Model.MaxOutput))
 	c := ui.CodeProps{ID: "recipe-" + format.Int(i), Title: "Language", Group: "language", Selected: d.Language}
 	for _, sample := range s.Samples {
+		if d.Fresh == nil && isProgram(sample.Name) {
+			sample.Source = codesample.WithKey(sample.Name, strings.ReplaceAll(sample.Source, `"{key}"`, `{key"}`), "")
+		}
 		sample.Source = fill.Replace(sample.Source)
 		c.Samples = append(c.Samples, sample)
 	}
@@ -206,6 +209,9 @@ func (d RecipeDetail) code(i int, s RecipeStep) ui.CodeProps {
 	}
 	return c
 }
+
+// isProgram reports whether a sample is a program, which reads the key from its variable. Other samples set the key.
+func isProgram(name string) bool { return name == "python" || name == "javascript" || name == "go" }
 
 // newKeyPath leads to the form of a key that answers with true statuses, which every tool expects.
 func (d RecipeDetail) newKeyPath() string {

@@ -182,7 +182,7 @@ export OPENAI_API_KEY="{key}"`)},
 		},
 		Trips: []string{
 			"The prefix openai/ tells aider which style to speak. It is taken off before the call, so the vendor’s own prefix stays.",
-			"Costs that aider shows are its own guess; the exact ones stand under Requests.",
+			"Costs that aider shows are its own estimates; Requests has the exact costs.",
 		},
 	},
 }

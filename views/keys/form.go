@@ -38,7 +38,7 @@ var expiryOptions = []ui.ChipOption{
 
 // kindOptions say what a key is for.
 var kindOptions = []ui.Option{
-	{Value: "", Label: "Calling models", Text: "For programs that have text and videos made. What they use is charged to this account."},
+	{Value: "", Label: "Calling models", Text: "For programs that generate text and videos. Their usage is charged to this account."},
 	{
 		Value: views.ScopeManagement, Label: "Managing the account",
 		Text: "For scripts that make and change keys, members and settings by API. Such a key can never spend.",
@@ -248,7 +248,7 @@ const envFileName = "gateway.env"
 
 // envFile is the lines for a program's environment as a file that the browser makes by itself.
 func envFile(fresh views.FreshKey, c codesample.Call) string {
-	return "data:text/plain;charset=utf-8," + url.PathEscape(codesample.EnvLines(fresh.Key, fresh.Secret, c.BaseURL)+"\n")
+	return "data:text/plain;charset=utf-8," + url.PathEscape(codesample.EnvLines(fresh.Secret, c.BaseURL)+"\n")
 }
 
 // manageSamples try a key that manages the account.

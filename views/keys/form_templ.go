@@ -501,7 +501,7 @@ func alertsField(f BudgetForm) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = ui.Chips(ui.ChipsProps{
-			ID: "key-alerts", Label: "Tell us when this much of the budget is spent", Name: "budget_alerts", Values: f.Alerts, Options: f.alertOptions(),
+			ID: "key-alerts", Label: "Notify when this share of the budget is spent", Name: "budget_alerts", Values: f.Alerts, Options: f.alertOptions(),
 			Attrs: templ.Attributes{"aria-describedby": describedBy("key-alerts", f.AlertsError)},
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
@@ -511,7 +511,7 @@ func alertsField(f BudgetForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p id=\"key-alerts-hint\">You hear of each share once in a period, by mail and in the console. Choose none to hear nothing.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p id=\"key-alerts-hint\">We notify you once per share and period, by e-mail and in the console. Choose none for no notices.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1023,7 +1023,7 @@ func contentField(f Form) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, " aria-describedby=\"key-content-hint\"> <span>Ask for what is asked and answered with this key to be kept</span></label><p id=\"key-content-hint\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, " aria-describedby=\"key-content-hint\"> <span>Store the prompts and answers of this key</span></label><p id=\"key-content-hint\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1345,7 +1345,7 @@ func editCard(k Detail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if k.Form.Refused() && k.Form.FormError == "" {
-				templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: ui.Danger, Live: true, Title: "Nothing was saved", Text: "See what is marked below."}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: ui.Danger, Live: true, Title: "Nothing was saved", Text: "Correct the marked fields."}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -90,7 +90,11 @@ type Created struct {
 	Call     codesample.Call
 	Language string
 	Keys     []views.Key
+	Spend    map[string]views.KeySpend
 }
+
+// spendDecimals is how many decimals the spend of a key has in the list. The whole amount is its title.
+const spendDecimals = 4
 
 // Rotate asks how long the old secret of a key goes on working.
 type Rotate struct {

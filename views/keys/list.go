@@ -17,6 +17,8 @@ type List struct {
 	views.Shell
 	Query Query
 	Keys  []views.Key // all keys of the account
+	// Spend is by the id of the key. Keys without calls are missing.
+	Spend map[string]views.KeySpend
 }
 
 // Query says which keys are listed, in which order. It is the address of the page.
@@ -38,7 +40,8 @@ var (
 	}
 	sorts = []ui.Option{
 		{Value: "", Label: "Newest first"}, {Value: "name", Label: "By name"}, {Value: "used", Label: "Last used first"},
-		{Value: "spent", Label: "Most of budget spent first"}, {Value: "expires", Label: "Expires first"},
+		{Value: "spent", Label: "Most of budget spent first"},
+		{Value: "spend", Label: "Highest spend this month first"}, {Value: "expires", Label: "Expires first"},
 	}
 )
 
@@ -94,6 +97,8 @@ func (l List) rows() []views.Key {
 		slices.SortStableFunc(rows, func(a, b views.Key) int { return -compareTimes(a.LastUsed, b.LastUsed) })
 	case "spent":
 		slices.SortStableFunc(rows, func(a, b views.Key) int { return cmp.Compare(b.SpentShare(), a.SpentShare()) })
+	case "spend":
+		slices.SortStableFunc(rows, func(a, b views.Key) int { return cmp.Compare(l.Spend[b.ID].Month, l.Spend[a.ID].Month) })
 	case "expires":
 		slices.SortStableFunc(rows, func(a, b views.Key) int {
 			if a.ExpiresAt == nil || b.ExpiresAt == nil {

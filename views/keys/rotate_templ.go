@@ -475,7 +475,7 @@ func keyEnvFile(fresh views.FreshKey, c codesample.Call) templ.Component {
 		}
 		templ_7745c5c3_Err = ui.CodeBlock(ui.CodeProps{
 			ID: "env", Title: "For your .env file",
-			Samples: []ui.Sample{{Name: "env", Label: ".env", Source: codesample.EnvLines(fresh.Key, fresh.Secret, c.BaseURL)}},
+			Samples: []ui.Sample{{Name: "env", Label: ".env", Source: codesample.EnvLines(fresh.Secret, c.BaseURL)}},
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

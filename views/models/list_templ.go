@@ -14,7 +14,7 @@ import (
 	"umg/views/ui"
 )
 
-const intro = "Every model behind one API, with what it costs, what it takes and how it does. Prices are in US dollars."
+const intro = "All models behind one API, with prices, parameters and live performance. Prices are in US dollars."
 
 // ListPage lists the models.
 func ListPage(l List) templ.Component {

@@ -24,11 +24,13 @@ type AccountDetail struct {
 	Free        app.Amount // credit that could be taken back now
 	Members     []Person
 	Entries     []Entry
+	Topups      []Topup // newest first
 	History     []views.AuditEntry
 }
 
 // Person is a member of an account.
 type Person struct {
+	ID                             string
 	Email, Name, Role              string
 	Verified, SecondStep, Operator bool
 	Self                           bool // the person is the reader

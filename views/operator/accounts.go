@@ -10,7 +10,7 @@ import (
 	"umg/views/ui"
 )
 
-const accountsIntro = "Every account of this server: whose it is, what it has and what it spends."
+const accountsIntro = "All accounts of this server: owner, balance and spend."
 
 // Accounts is the list of everybody's accounts.
 type Accounts struct {

@@ -225,7 +225,7 @@ func accountsResults(l Accounts) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = ui.EmptyState(ui.EmptyProps{Icon: ui.IconUsers, Title: "No accounts yet", Text: "Everybody who signs up gets one. They show up here."}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.EmptyState(ui.EmptyProps{Icon: ui.IconUsers, Title: "No accounts yet", Text: "Accounts appear here when people sign up."}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -513,7 +513,7 @@ func accountsRow(a Account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = views.Money(a.Balance).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = views.ColumnMoney(a.Balance, false).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -667,12 +667,12 @@ func spentLately(spent *app.Amount) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if spent != nil {
-			templ_7745c5c3_Err = views.Money(*spent).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = views.ColumnMoney(*spent, false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<span class=\"muted\" title=\"It took too long to add up.\">– <span class=\"sr-only\">It took too long to add up.</span></span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<span class=\"muted\" title=\"The sum took too long.\">– <span class=\"sr-only\">The sum took too long.</span></span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -16,7 +16,7 @@ import (
 	"umg/views/ui"
 )
 
-const historyIntro = "Every catalog that was put in force, by whom, and what it changed."
+const historyIntro = "Applied catalogs: who applied them, and what changed."
 
 // CatalogHistoryPage lists the catalogs that were put in force.
 func CatalogHistoryPage(h CatalogHistory) templ.Component {

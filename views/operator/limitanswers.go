@@ -9,5 +9,5 @@ type LimitAnswers struct {
 	Failure *views.LoadFailure
 }
 
-const limitAnswersIntro = "Increases that accounts ask for. Run the command to change the limits, " +
-	"then mark the request as done. We notify the account."
+const limitAnswersIntro = "Increases that accounts ask for. Granting one sets the account's multiplier on every replica. " +
+	"We notify the account of the answer."

@@ -18,7 +18,7 @@ import (
 	"umg/views/ui"
 )
 
-const marginIntro = "What calls brought in, and what providers charged for them. Days are of UTC, today among them."
+const marginIntro = "Revenue of calls, and what providers charged for them. UTC days, today included."
 
 // MarginPage shows revenue, cost and margin by day, provider and model.
 func MarginPage(m Margin) templ.Component {
@@ -601,7 +601,7 @@ func marginMoney(l MarginLine, a app.Amount) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if l.isKnown() {
-			templ_7745c5c3_Err = views.Money(a).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = views.ColumnMoney(a, false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -989,7 +989,7 @@ func marginTests(m Margin) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if l.isKnown() {
-					templ_7745c5c3_Err = views.Money(l.Cost).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = views.ColumnMoney(l.Cost, false).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1197,7 +1197,7 @@ func marginCells(l MarginLine, largest int64) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = views.Money(l.Revenue).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = views.ColumnMoney(l.Revenue, false).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

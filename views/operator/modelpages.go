@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	modelsIntro = "Every model of the catalog: who may call it, what it costs, and who serves it."
+	modelsIntro = "All models of the catalog: access, prices and providers."
 	// modelFormPath is the address of the forms of a model. They take its id as a parameter, because ids have slashes.
 	modelFormPath = views.OperatorPath + "/model"
 	modelsPath    = views.OperatorModelsPath

@@ -15,7 +15,7 @@ import (
 	"umg/views/ui"
 )
 
-func trafficProviders(t Traffic) templ.Component {
+func trafficProviders(t Traffic, providers []TrafficProvider) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -66,7 +66,7 @@ func trafficProviders(t Traffic) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					for _, p := range t.Providers {
+					for _, p := range providers {
 						templ_7745c5c3_Err = trafficProvider(p, t).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err

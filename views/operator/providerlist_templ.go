@@ -14,7 +14,7 @@ import (
 	"umg/views/ui"
 )
 
-const providersIntro = "Where calls go. Amounts are of the last seven days of UTC, today among them."
+const providersIntro = "Providers and their traffic. Amounts cover the last 7 UTC days, today included."
 
 // ProviderListPage lists the providers of the catalog.
 func ProviderListPage(l ProviderList) templ.Component {

@@ -235,7 +235,7 @@ func ProviderPresetsPage(p ProviderPresets) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = providerFrame(p.Shell, ProviderAbout{}, stepProvider, "Add a provider", "Pick whom to call. Nothing is called before you test it, and customers see nothing before you publish.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = providerFrame(p.Shell, ProviderAbout{}, stepProvider, "Add a provider", "Choose a provider. Nothing is called before you test, and nothing is visible before you publish.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

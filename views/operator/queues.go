@@ -23,6 +23,8 @@ const (
 	QueueMails    = "mails"
 	QueueMoney    = "settlement"
 	QueueErasure  = "erasure"
+	QueuePictures = "pictures"
+	QueuePayments = "payments"
 )
 
 // Queues is the work that goes on behind calls, of all accounts and replicas.
@@ -46,6 +48,8 @@ type QueueKind struct {
 	Broken           bool          // stuck, whatever the time is
 	Done             []QueuePart   // work done in the last hour
 	Off              string        // why the server has no such work
+	Failing          int64         // waiting jobs whose last attempt failed
+	HasJobs          bool          // HasJobs means that the queue has a page that lists its jobs.
 }
 
 // QueuePart is a number of things and what they are.
@@ -81,6 +85,7 @@ type QueueItem struct {
 	AccountID string // empty when it belongs to no account
 	Since     time.Time
 	Why       string
+	NoJob     bool // The item is no row of a queue, such as content to delete.
 }
 
 // queueRule says from when on a kind of work is late, and from when on it is stuck.
@@ -94,16 +99,20 @@ type queueRule struct {
 var queueRules = map[string]queueRule{
 	QueueVideos: {"Videos", "Jobs at providers, and their copies", ui.IconFilm, time.Minute, 10 * time.Minute,
 		"the next step of a job is overdue"},
-	QueueWebhooks: {"Webhooks", "Events on their way to customers", ui.IconWebhook, time.Minute, 15 * time.Minute,
+	QueueWebhooks: {"Webhooks", "Events to deliver to customers", ui.IconWebhook, time.Minute, 15 * time.Minute,
 		"a delivery that could be sent is overdue"},
 	QueueAssets: {"Material assets", "Asset registration and deletion", ui.IconBox, 2 * time.Minute, 15 * time.Minute,
 		"the next look at an asset is overdue"},
 	QueueMails: {"Mails", "Outgoing email", ui.IconMail, 10 * time.Minute, 2 * time.Hour,
 		"a mail has waited"},
-	QueueMoney: {"Settlement", "What calls cost, on its way to the books", ui.IconReceipt, silentAfter, 85 * time.Second,
-		"a replica that lives was not heard of"},
-	QueueErasure: {"Erasing", "Closed accounts, and content whose days are over", ui.IconTrash, 10 * time.Minute, time.Hour,
+	QueueMoney: {"Settlement", "Charges to post to the ledger", ui.IconReceipt, silentAfter, 85 * time.Second,
+		"a live replica has not reported"},
+	QueueErasure: {"Erasing", "Closed accounts and expired content", ui.IconTrash, 10 * time.Minute, time.Hour,
 		"an account's round is overdue"},
+	QueuePictures: {"Late pictures", "Thumbnails and spritesheets of completed videos", ui.IconImage, 10 * time.Minute, time.Hour,
+		"the next attempt at a picture is overdue"},
+	QueuePayments: {"Payments", "Top-ups whose payment is looked up again", ui.IconWallet, 10 * time.Minute, time.Hour,
+		"the next look at a payment is overdue"},
 }
 
 func (r queueRule) words() string {
@@ -269,5 +278,8 @@ func (i QueueItem) kind() string {
 	}
 	return i.Kind
 }
+
+// hasJob reports whether the item has a page of its own. Replicas have none.
+func (i QueueItem) hasJob() bool { return i.Kind != QueueMoney && i.Kind != "" && !i.NoJob }
 
 func (i QueueItem) accountPath() string { return views.OperatorAccountsPath + "/" + i.AccountID }

@@ -24,7 +24,9 @@ type Traffic struct {
 	Replicas    []TrafficReplica
 	Models      []TrafficModel
 	Providers   []TrafficProvider
-	PauseEvents []PauseEvent       // newest first
+	PauseEvents []PauseEvent // newest first
+	Query       TrafficQuery
+	Callers     Callers
 	Failure     *views.LoadFailure // the other replicas and the pauses could not be read
 }
 
@@ -55,6 +57,8 @@ type TrafficModel struct {
 	State  views.ModelState
 	Now    views.ModelNow
 	Routes []TrafficRoute
+	// Refused are the requests for the model that were refused in the last hour.
+	Refused int64
 }
 
 // RouteState is the state of a route for calls.
@@ -189,12 +193,10 @@ func domID(prefix, name string) string {
 	return b.String()
 }
 
-func (t Traffic) at(replica string) string {
-	if replica == "" {
-		return views.OperatorPath
-	}
-	return views.OperatorPath + "?" + url.Values{"replica": {replica}}.Encode()
-}
+// query is the address of the page as it is.
+func (t Traffic) query() TrafficQuery { return t.Query.of(t.Replica) }
+
+func (t Traffic) at(replica string) string { return t.Query.of(replica).Path() }
 
 var routeVerdicts = map[RouteState]views.Badge{
 	RouteOpen:      {Tone: ui.Success, Text: "Answering"},
@@ -265,7 +267,7 @@ func (r TrafficRoute) differs() bool {
 var faultWords = map[string]string{
 	"connect": "could not be reached", "dns": "has an address that cannot be resolved", "tls": "has no certificate that can be trusted",
 	"reset": "broke off the connection", "first_byte_timeout": "did not begin to answer in time", "idle_timeout": "fell silent in an answer",
-	"total_timeout": "did not finish an answer in time", "rate_limited": "asked us to slow down", "server_error": "had a fault of its own",
+	"total_timeout": "did not finish an answer in time", "rate_limited": "asked us to slow down", "server_error": "failed with a server error",
 	"credential": "refused our credential", "refused": "refused a call", "redirect": "sent us elsewhere",
 	"content": "sent something else than an answer", "too_large": "sent too much", "setup": "cannot be called as the catalog says",
 }
@@ -431,7 +433,7 @@ func (m TrafficModel) note() string {
 	case v.Text == "No route":
 		return "Clients get 503 no_available_provider."
 	case v.Text == "All routes ejected":
-		return "One of them is tried for every call all the same, so that the model comes back as soon as one answers."
+		return "Every call still tries one of them, so the model recovers as soon as one answers."
 	}
 	return ""
 }

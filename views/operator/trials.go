@@ -89,7 +89,7 @@ func (t Trials) settings() []trialSetting {
 		who = "Anyone who has verified their e-mail address"
 	}
 	return []trialSetting{
-		{"Credit for a newcomer", format.Dollars(r.Amount), "--trial-credit", "UMG_TRIAL_CREDIT"},
+		{"Credit for a new account", format.Dollars(r.Amount), "--trial-credit", "UMG_TRIAL_CREDIT"},
 		{"It lasts", format.CountOf(int64(r.Days), "day", "days"), "--trial-days", "UMG_TRIAL_DAYS"},
 		{"Who gets it", who, "--trial-without-verification", "UMG_TRIAL_WITHOUT_VERIFICATION"},
 		{"Total per 24 h", format.Dollars(r.DailyMax), "--max-daily-trial-credit", "UMG_MAX_DAILY_TRIAL_CREDIT"},
@@ -106,18 +106,18 @@ func (t Trials) closedTitle() string {
 	case TrialsUnmailed:
 		return "No one can get trial credit"
 	}
-	return "The trial credit of 24 hours is given away"
+	return "The trial credit for 24 hours is used up"
 }
 
 func (t Trials) closedText() string {
 	switch t.Closed {
 	case TrialsOff:
-		return "Newcomers begin without credit. Start the server with --trial-credit and an amount of dollars to give them some."
+		return "New accounts start without credit. Start the server with --trial-credit and an amount of dollars to give them some."
 	case TrialsUnmailed:
 		return "It is for verified addresses, and this server sends no mail to verify them with. Set UMG_SMTP and --mail-from, or start " +
 			"it with --trial-without-verification to give it at sign-up."
 	}
-	return "Newcomers are told to ask for theirs tomorrow. Raise --max-daily-trial-credit to give more."
+	return "New accounts are asked to come back tomorrow. Raise --max-daily-trial-credit to give more."
 }
 
 // share is how much of a day's limit is given, in thousandths.
@@ -219,7 +219,8 @@ func (c PromoCode) lasts() string {
 	return "Credit lasts " + format.CountOf(int64(c.Days), "day", "days")
 }
 
-func (c PromoCode) endPath() string { return codesPath + "/" + url.PathEscape(c.Code) + "/end" }
+// EndPath is the address of the form that ends the code.
+func (c PromoCode) EndPath() string { return codesPath + "/" + url.PathEscape(c.Code) + "/end" }
 
 // codes are those that still give credit, or those that do not.
 func (t Trials) codes(live bool) []PromoCode {
@@ -265,10 +266,11 @@ type CodeForm struct {
 	views.Shell
 	Code, Amount, Times, Days, Until, Reason                                        string
 	CodeError, AmountError, TimesError, DaysError, UntilError, ReasonError, Problem string
+	PasswordError                                                                   string
 }
 
-// CodeEnd asks before a code ends.
-type CodeEnd struct {
-	views.Shell
-	Code PromoCode
+// EndWords say what ending the code does.
+func (c PromoCode) EndWords() string {
+	return "No account can redeem it any more. It was redeemed " + format.Count(c.Redeemed) + " of " + format.Count(c.Times) +
+		" times; the " + format.Dollars(c.given()) + " that it gave stay where they are."
 }

@@ -642,7 +642,7 @@ func trialDays(t Trials) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		c := t.chart()
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<section class=\"card metric-card\" data-flush aria-labelledby=\"trial-days-title\"><header><h2 id=\"trial-days-title\">Trials by day</h2></header><p class=\"traffic-note metric-note\">The last 30 days of UTC, today among them.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<section class=\"card metric-card\" data-flush aria-labelledby=\"trial-days-title\"><header><h2 id=\"trial-days-title\">Trials by day</h2></header><p class=\"traffic-note metric-note\">The last 30 UTC days, today included.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -733,7 +733,7 @@ func trialDays(t Trials) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = views.Money(t.Days[i].Amount).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = views.ColumnMoney(t.Days[i].Amount, false).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

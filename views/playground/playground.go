@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -37,8 +38,11 @@ type Playground struct {
 	Pane
 	Others []Pane // panes beside the first, at most PlayPanesMax with it
 	// Models are those that can be called, and paused ones.
-	Models   []views.Model
-	ImageMax int64 // maximum bytes of an image
+	Models    []views.Model
+	ImageMax  int64  // maximum bytes of an image
+	Owner     string // Owner is the user and the account whose runs the browser keeps apart from others.
+	KeepsRuns bool   // the account keeps runs, and the reader may read them
+	Unkept    bool   // the run could not be stored, although the account keeps runs
 }
 
 // Pane is one model with its settings and its conversation: one form. The form's field "pane" gives its number back, so
@@ -69,6 +73,8 @@ type Form struct {
 	SchemaName string
 	Schema     string // a JSON Schema
 	Vars       []Variable
+	// OwnSettings lets the pane differ from the others in its system prompt, parameters, format and tools.
+	OwnSettings bool
 
 	// PromptID is of the saved prompt that was opened, and PromptVersion of the version begun from: saving makes the next one.
 	PromptID, PromptVersion string
@@ -118,18 +124,22 @@ type ToolCall struct {
 
 // Result is the time, the tokens and the cost of an answer.
 type Result struct {
-	RequestID string
-	FirstByte time.Duration
-	Total     time.Duration
-	Input     int64 // without cached tokens
-	CacheRead int64
-	CacheMade int64
-	Output    int64 // without reasoning tokens
-	Reasoning int64
-	Finish    string
-	Cost      app.Amount
-	Estimated bool
-	Left      bool // the reader stopped the answer
+	RequestID string        `json:"request_id"`
+	FirstByte time.Duration `json:"first_byte_ns"`
+	Total     time.Duration `json:"total_ns"`
+	// Input is without cached tokens.
+	Input     int64 `json:"input_tokens"`
+	CacheRead int64 `json:"cache_read_tokens"`
+	CacheMade int64 `json:"cache_write_tokens"`
+	// Output is without reasoning tokens.
+	Output    int64  `json:"output_tokens"`
+	Reasoning int64  `json:"reasoning_tokens"`
+	Finish    string `json:"finish_reason"`
+	// Cost is kept in nano-dollars beside the result.
+	Cost      app.Amount `json:"-"`
+	Estimated bool       `json:"estimated"`
+	// Left means that the reader stopped the answer.
+	Left bool `json:"left"`
 }
 
 // ParamKind is the form field that a parameter gets.
@@ -272,6 +282,39 @@ func (r Result) Facts() []views.Fact {
 	return append(facts, views.Fact{Name: "Cost", Value: r.cost()})
 }
 
+// Stat is a value of an answer that can be compared with those of other answers.
+type Stat struct {
+	Name  string `json:"name"`
+	Text  string `json:"text"`
+	Value int64  `json:"value"`
+	// Better is "low" or "high", or empty where no value is better than another.
+	Better string `json:"better,omitempty"`
+}
+
+// Stats are what can be compared of an answer. Their order is the same for all answers.
+func (r Result) Stats() []Stat {
+	stats := []Stat{
+		{"First token", format.Duration(r.FirstByte), int64(r.FirstByte), "low"}, {"Total", format.Duration(r.Total), int64(r.Total), "low"},
+		{Name: "Speed"},
+		{Name: "Input", Text: format.Count(r.Input + r.CacheRead + r.CacheMade)}, {Name: "Output", Text: format.Count(r.Output + r.Reasoning)},
+		{"Cost", format.Dollars(r.Cost), int64(r.Cost), "low"},
+	}
+	if rate := r.rate(); rate != "" {
+		tokens := r.Output + r.Reasoning
+		stats[2] = Stat{"Speed", rate, tokens * int64(time.Second) / max(int64(r.Total-r.FirstByte), 1), "high"}
+	}
+	return stats
+}
+
+// statsText is Stats for the script of the page.
+func statsText(r Result) string {
+	text, err := json.Marshal(r.Stats())
+	if err != nil {
+		return "[]"
+	}
+	return string(text)
+}
+
 func (r Result) finish() string {
 	if r.Left {
 		return "stopped by you"
@@ -316,7 +359,7 @@ type Code struct {
 	Variants []Variant
 }
 
-// Variant is the request in one style, or why it cannot be said in it.
+// Variant is the request in one style, or why that style cannot express it.
 type Variant struct {
 	Style   views.Style
 	Body    []byte

@@ -17,7 +17,7 @@ import (
 	"umg/views/ui"
 )
 
-const promptsIntro = "What this account has prepared in the playground: with its versions, to open again, to compare, to share."
+const promptsIntro = "Saved prompts of this account, with their versions. Open, compare or share them."
 
 // PromptsPage lists the account's prompts.
 func PromptsPage(p Prompts) templ.Component {
@@ -1065,7 +1065,7 @@ func PromptSavePage(p PromptSave) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.DialogPart(ui.DialogProps{Title: p.Title, Text: "Under this name it stands among the saved prompts of this account. Everybody in it can open it."}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var37), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.DialogPart(ui.DialogProps{Title: p.Title, Text: "All members of this account can open it by this name."}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var37), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

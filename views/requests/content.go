@@ -78,25 +78,25 @@ func (c CallContent) why(v *views.Viewer) string {
 	days := format.CountOf(int64(c.Days), "day", "days")
 	switch c.State {
 	case ContentVideo:
-		return "Videos keep their prompt themselves: it stands on the page of the video job."
+		return "The page of the video job has the prompt."
 	case ContentOver:
-		return "This account keeps content for " + days + ", and this call is older."
+		return "This account stores content for " + days + ", and this call is older."
 	case ContentOff:
 		if v != nil && v.Rights.Has(app.ManageAccount) {
-			return "This account keeps nothing of what is asked and answered. You can change that for calls to come."
+			return "This account stores no content of calls. You can change that for future calls."
 		}
-		return "This account keeps nothing of what is asked and answered. An owner or admin can change that for calls to come."
+		return "This account stores no content of calls. An owner or admin can change that for future calls."
 	case ContentSilent:
-		return "This account keeps content of keys that ask for it, and the key of this call does not."
+		return "This account stores content of keys that opt in. The key of this call does not."
 	case ContentPlayed:
-		return "This account keeps content of keys that ask for it, and this call came from the playground."
+		return "This account stores content of keys that opt in, and this call came from the playground."
 	case ContentBefore:
-		return "The call was made before the account decided to keep content."
+		return "The call was made before the account began to store content."
 	case ContentSoon:
-		return "It is being written. Load the page again in a moment."
+		return "The content is being written. Reload the page in a moment."
 	case ContentHidden:
-		return "Only owners, admins and developers see what was asked and answered."
+		return "Only owners, admins and developers can see the content of calls."
 	}
-	return "It was not kept. Content is written behind the back of a call and may be lost, for instance when a server is very busy; " +
+	return "Not stored. Content is written after the call and may be lost, for instance when a server is very busy; " +
 		"charges never are."
 }

@@ -268,7 +268,7 @@ func (d Detail) settled() moment {
 		settled.text = "The process that served it ended, and the next one charged what was known to be delivered."
 	}
 	if r.Cost == 0 {
-		settled.title, settled.text = "Settled: nothing charged", "What was reserved is free again."
+		settled.title, settled.text = "Settled: nothing charged", "The reserved credit was released."
 	}
 	return settled
 }
@@ -296,8 +296,8 @@ func (d Detail) curl() string {
 	if d.hasBody() {
 		body = d.Content.Request.Text
 	}
-	return "curl " + strings.TrimSuffix(d.BaseURL, "/v1") + views.Style(d.Request.Style).Path() + " \\\n  -H \"Authorization: Bearer " +
-		codesample.KeyPlaceholder + "\" \\\n" +
+	return "curl " + strings.TrimSuffix(d.BaseURL, "/v1") + views.Style(d.Request.Style).Path() + " \\\n  -H \"Authorization: Bearer $" +
+		codesample.KeyVariable + "\" \\\n" +
 		"  -H \"Content-Type: application/json\" \\\n  -d " + codesample.ShellText(body)
 }
 

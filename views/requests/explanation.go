@@ -41,7 +41,7 @@ var timeAnswers = []said{
 	{when: func(d Detail) bool { return d.Request.Duration <= 0 }, text: literal("It ended at once."), last: true},
 	{when: func(d Detail) bool { return d.Request.IsVideo() }, text: func(d Detail) string {
 		return "The job took " + format.Duration(d.Request.Duration) +
-			" from its creation to its end, which is the provider's queue and its making. Its page has each step."
+			" from its creation to its end, including the provider's queue and the rendering. Its page has each step."
 	}, last: true},
 	{when: Detail.inOnePiece, text: func(d Detail) string {
 		return "The answer came in one piece after " + format.Duration(d.Request.Duration) +
@@ -183,10 +183,10 @@ var fixes = map[string]string{
 	"model_not_found":               "Take the name from the page of models.",
 	"invalid_request_error":         "The answer named the field that is wrong; the model's page has its contract.",
 	"context_length_exceeded":       "Shorten the input, or use a model with a larger context.",
-	"upstream_error":                "It is safe to send it again; nothing beyond what was delivered is charged.",
+	"upstream_error":                "It is safe to retry; only delivered content is charged.",
 	"upstream_timeout":              "It is safe to send it again. A stream shows sooner that something is coming.",
 	"service_unavailable":           "It is safe to send it again in a few seconds.",
 	"internal_error":                "The fault is ours and has been recorded. Tell us the id of the request if it happens again.",
-	closedByClient:                  "Your side closed the connection. Raise the timeout of your client if that was not meant.",
+	closedByClient:                  "Your client closed the connection. If that was not intended, raise its timeout.",
 	"shutting_down":                 "It is safe to send it again at once.",
 }

@@ -55,11 +55,11 @@ func TestTheWhysOfACallAreMadeOfItsRecord(t *testing.T) {
 		"an unknown code": {failed("failed", "upstream_failed", "odd"), "It went wrong.  Nothing is charged."},
 		"cut":             {failed("cut", "upstream_broke_off", "upstream_error"), "The provider failed."},
 		"timed out":       {failed("timed_out", "timed_out", "upstream_timeout"), "The provider did not answer in time."},
-		"client left":     {failed("client_left", "client_left", "client_closed_request"), "It went wrong. Your side closed"},
+		"client left":     {failed("client_left", "client_left", "client_closed_request"), "It went wrong. Your client closed"},
 		"failed thrice": {with(func(d *Detail) {
 			*d = failed("failed", "upstream_failed", "upstream_error")
 			d.Attempts = 3
-		}), "It was tried 3 times. It is safe to send it again"},
+		}), "It was tried 3 times. It is safe to retry"},
 	}
 	for name, c := range cases {
 		text := []string{answerOf(c.call, priceAnswers), answerOf(c.call, timeAnswers)}

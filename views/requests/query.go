@@ -329,6 +329,9 @@ func (q Query) SlowerThan() time.Duration {
 	return d
 }
 
+// Location is the time zone of the query.
+func (q Query) Location() *time.Location { return location(q.Zone) }
+
 // PageRows is how many calls a page has.
 func (q Query) PageRows() int {
 	if q.Rows == 0 {

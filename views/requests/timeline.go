@@ -78,7 +78,7 @@ func (d Detail) trailSteps() []trailStep {
 		steps = append(steps, own("Key recognised", d.Request.KeyName, -s.lead, -t.Body))
 	}
 	if t.Body > 0 {
-		steps = append(steps, own("Request received", "As fast as your side sent it", -t.Body, 0))
+		steps = append(steps, own("Request received", "As fast as your client sent it", -t.Body, 0))
 	}
 	if t.Funded > 0 {
 		steps = append(steps, own("Request checked", "Its fields, its price, and a route for it", 0, t.Checked),
@@ -191,7 +191,7 @@ var causeWords = map[string]string{
 	"reset": "The connection broke off", "first_byte_timeout": "No answer in time", "idle_timeout": "Its answer stopped coming",
 	"total_timeout": "It took too long", "rate_limited": "The provider had too many requests", "server_error": "The provider failed",
 	"refused": "The provider refused the request", "redirect": "An answer that cannot be used", "content": "An answer that cannot be used",
-	"too_large": "An answer that is too large", "unavailable": "The provider could not take it", causeLeft: "Your side closed the connection",
+	"too_large": "An answer that is too large", "unavailable": "The provider couldn't take it", causeLeft: "Your client closed the connection",
 }
 
 // words say how the attempt went.

@@ -127,6 +127,9 @@ type usageMetric struct {
 // chartWords are the words of the metric for a chart.
 func (m usageMetric) chartWords() chart.Words { return chart.Words{Short: m.short, Full: m.words} }
 
+// isMoney reports whether the values are amounts.
+func (m usageMetric) isMoney() bool { return m.name == MetricSpend }
+
 func amountWords(n int64) string { return format.Dollars(app.Amount(n)) }
 
 func secondWords(ms int64) string {

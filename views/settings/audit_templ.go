@@ -461,7 +461,7 @@ func auditEmpty(q AuditQuery) templ.Component {
 		} else {
 			templ_7745c5c3_Err = ui.EmptyState(ui.EmptyProps{
 				Icon: ui.IconHistory, Title: "Nothing was changed yet",
-				Text: "Whatever is done to keys, members, webhooks, assets, billing and the account itself shows up here.",
+				Text: "Changes to keys, members, webhooks, assets, billing and the account appear here.",
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

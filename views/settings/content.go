@@ -10,9 +10,9 @@ import (
 
 var keepOptions = []ui.Option{
 	{Value: views.KeepNever, Label: "Never", Text: "Only sizes, times and costs are recorded. Key settings are ignored."},
-	{Value: views.KeepAsked, Label: "Calls with keys that ask for it",
-		Text: "Each key has the choice in its form. Calls from the playground are not kept."},
-	{Value: views.KeepAll, Label: "All calls", Text: "Of every key, which cannot decline, and of the playground."},
+	{Value: views.KeepAsked, Label: "Calls with keys that opt in",
+		Text: "Opt in on the form of each key. Playground calls are not stored."},
+	{Value: views.KeepAll, Label: "All calls", Text: "All keys and the playground. Keys cannot opt out."},
 }
 
 // ContentSettings are what an account has decided about keeping what is asked and answered.
@@ -31,11 +31,11 @@ func (c ContentSettings) words() string {
 	for_ := " for " + format.CountOf(int64(days), "day", "days") + "."
 	switch c.Keep {
 	case views.KeepAsked:
-		return "This account keeps what is asked and answered in calls with keys that ask for it," + for_
+		return "This account stores the content of calls with keys that opt in," + for_
 	case views.KeepAll:
-		return "This account keeps what is asked and answered in all calls," + for_
+		return "This account stores the content of all calls," + for_
 	}
-	return "This account keeps nothing of what is asked and answered."
+	return "This account stores no content of calls."
 }
 
 // ContentDelete asks before stored content is deleted.
@@ -47,16 +47,16 @@ type ContentDelete struct {
 
 func (d ContentDelete) title() string {
 	if d.RequestID == "" {
-		return "Delete all kept content"
+		return "Delete all stored content"
 	}
 	return "Delete the content of this call"
 }
 
 func (d ContentDelete) text() string {
 	if d.RequestID == "" {
-		return "What was asked and answered in all calls until now is gone at once. Sizes, times and costs stay. This cannot be undone."
+		return "The stored content of all calls is deleted immediately. Sizes, times and costs stay. This cannot be undone."
 	}
-	return "What was asked and answered is gone. Sizes, times and costs of the call stay. This cannot be undone."
+	return "The stored content of this call is deleted. Its sizes, times and costs stay. This cannot be undone."
 }
 
 func (d ContentDelete) action() string {

@@ -48,7 +48,7 @@ func contentCard(a AccountSettings) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"settings-part\"><p>What is asked and answered in calls of text models is recorded only where you want that: up to 65 kB of each request and of each answer, on the page of the request. Keys, tokens and passwords that can be recognised are taken out first, images and files are replaced by their size, and headers are never kept. Recognising is best effort: what looks like other words stays.</p><p>Owners, admins and developers of the account see it, and so can the operators of this server. It is part of the export, and gone with the account.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"settings-part\"><p>Prompts and answers of text models are stored only if you opt in: up to 65 kB of each request and of each answer, on the page of the request. Recognised keys, tokens and passwords are removed first, images and files are replaced by their size, and headers are never stored. Recognition is best effort and can miss secrets.</p><p>Owners, admins and developers of the account and the operators of this server can see this content. The export includes it, and deleting the account deletes it.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -147,7 +147,7 @@ func contentCard(a AccountSettings) templ.Component {
 				if a.Content.KeptBytes > 0 {
 					templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{
 						Href: views.ContentClearPath, Variant: ui.Destructive,
-						Icon: ui.IconTrash, Text: "Delete kept content now…",
+						Icon: ui.IconTrash, Text: "Delete stored content now…",
 					}).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

@@ -71,7 +71,7 @@ func MembersPage(m Members) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = ui.Alert(ui.AlertProps{ID: "invite-link", Tone: ui.Info, Title: "Pass this link on to " + m.LinkFor, Live: true}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Alert(ui.AlertProps{ID: "invite-link", Tone: ui.Info, Title: "Send this link to " + m.LinkFor, Live: true}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -797,7 +797,7 @@ func (c MemberChange) text() string {
 	if c.Leave {
 		return "You lose access immediately. To come back, you have to be invited again."
 	}
-	return c.Member.Email + " sees nothing of the account any more from their next click on."
+	return c.Member.Email + " loses access immediately."
 }
 
 func (c MemberChange) action() string {
@@ -1440,7 +1440,7 @@ func AccountDeletePage(d AccountDelete) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 94, "Keys are refused at once. Videos, assets, webhooks and invitations are removed, and what is known of people who are in no other account is erased. Records of purchases and charges stay, because the law asks for them.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 94, "Keys are refused at once. Videos, assets, webhooks and invitations are removed, and personal data of people in no other account is erased. Records of purchases and charges stay, because the law asks for them.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

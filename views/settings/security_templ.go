@@ -749,7 +749,7 @@ func RecoveryCodesPage(r RecoveryCodes) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "Keep them where you find them without your device, such as in a password manager or on paper. Each works once, instead of a code of the device. ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "Store them where you can reach them without your device, such as in a password manager or on paper. Each works once, in place of a code from your device. ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -723,7 +723,7 @@ func emailChangeForm(e EmailChange) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if e.Password.Asked {
-			templ_7745c5c3_Err = linkPassword(e.Shell, e.From, "The one with which you sign in here as "+e.From+".", e.Password).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = linkPassword(e.Shell, e.From, "The password with which you sign in here as "+e.From+".", e.Password).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

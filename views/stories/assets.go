@@ -178,7 +178,7 @@ func assetPages() []Story {
 	return []Story{
 		one("asset-processing", "A film, being taken in", all[1], same),
 		one("asset-late", "A sound that takes long, the provider does not answer", all[2], func(d *videopages.AssetDetail) {
-			d.NotAsked = "The provider did not answer in time. What is shown is kept here and is looked at again by itself."
+			d.NotAsked = "The provider did not answer in time. We check again automatically."
 		}),
 		one("asset-active", "A picture, active, with more from the provider", all[3], same),
 		one("asset-failed", "A picture, failed", all[4], func(d *videopages.AssetDetail) { d.Call.Model = "" }),
@@ -192,7 +192,7 @@ func assetPages() []Story {
 			return videopages.AssetDeletePage(videopages.AssetDelete{Shell: s, Assets: all[3:4]})
 		}),
 		{Name: "asset-not-found", Group: "Assets", Title: "Deleted or never there", Status: 404, Path: "/console/assets/asset_gone",
-			View: views.NotFoundPage},
+			View: notFound},
 	}
 }
 

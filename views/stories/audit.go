@@ -54,7 +54,7 @@ func exampleAudit() []views.AuditEntry {
 		{ID: "audit_7", At: at(3 * time.Hour), Actor: views.AuditSystem,
 			Words: "disabled the webhook endpoint", Object: "whe_01kb4a6zt4h2s8j5y7r3w9mvaq", Name: "Render",
 			Href:    "/console/webhooks/whe_01kb4a6zt4h2s8j5y7r3w9mvaq",
-			Changes: []views.AuditChange{{Field: "reason", To: "Nothing but failures for 5 days"}}},
+			Changes: []views.AuditChange{{Field: "reason", To: "Every delivery failed for 5 days"}}},
 		{ID: "audit_6", At: at(26 * time.Hour), Actor: views.AuditOperator, Words: "added credit", Agent: "gateway credit grant",
 			Changes: []views.AuditChange{{Field: "amount", To: "$25"}, {Field: "reason", To: "Thank you for the bug report"}}},
 		{ID: "audit_5", At: at(50 * time.Hour), Actor: views.AuditUser, ActorID: "user_gone", ActorName: "charles@example.com",

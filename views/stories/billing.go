@@ -145,7 +145,7 @@ func limitPages() []Story {
 			func(b *billingpages.Overview) {
 				b.Limit.Form = billingpages.LimitForm{Amount: "a hundred", Period: "month",
 					AmountError: "Write dollars with a point and at most 9 decimals, such as 100 or 12.50."}
-				b.Promo = billingpages.PromoForm{Code: "WELCOME", Error: "There is no such code, or it is over."}
+				b.Promo = billingpages.PromoForm{Code: "WELCOME", Error: "Unknown or expired code."}
 			}),
 	}
 }
@@ -199,7 +199,7 @@ func billingPages() []Story {
 			b.Pay.Auto.On, b.Pay.Auto.Enabled = true, true
 			b.Pay.Auto.SavedThreshold, b.Pay.Auto.SavedSize, b.Pay.Auto.SavedIn = 10*app.Dollar, 50*app.Dollar, 200*app.Dollar
 		}),
-		story("billing-auto-off", "Automatic top-up switched itself off", func(b *billingpages.Overview) {
+		story("billing-auto-off", "Automatic top-up was turned off", func(b *billingpages.Overview) {
 			b.Pay.Auto.Off = "The saved card was refused 3 times in a row. Your card was declined."
 		}),
 		refused("billing-auto-wrong", "Automatic top-up refused", func(b *billingpages.Overview) {

@@ -106,6 +106,6 @@ func contentStories() []Story {
 		call("request-content-none", "A call whose content was lost", requestpages.CallContent{State: requestpages.ContentNone}),
 		call("request-content-hidden", "A call, for a role that sees no content", requestpages.CallContent{State: requestpages.ContentHidden}),
 		ask("content-delete", "Delete the content of a call", "/console/requests", settingpages.ContentDelete{RequestID: exampleCalls()[0].ID}),
-		ask("content-clear", "Delete all kept content", "/console/settings/account", settingpages.ContentDelete{KeptBytes: 12_406_000}),
+		ask("content-clear", "Delete all stored content", "/console/settings/account", settingpages.ContentDelete{KeptBytes: 12_406_000}),
 	}
 }

@@ -21,6 +21,16 @@ func usualScopes() []string {
 	return []string{"inference:text", "inference:video", "videos", "assets", "models:read", "usage:read", "webhooks"}
 }
 
+// exampleKeySpend is what the first keys cost: one is busy, and one made a single cheap call.
+func exampleKeySpend() map[string]views.KeySpend {
+	laptop := views.KeySpend{Today: 41_204_500, Month: 3_204_117_500, Model: Model}
+	copy(laptop.ByDay[:], month())
+	once := views.KeySpend{Month: 43, Model: "sage-reasoning-long-context-preview"}
+	once.ByDay[12] = 43
+	keys := exampleKeys()
+	return map[string]views.KeySpend{keys[0].ID: laptop, keys[1].ID: once}
+}
+
 func exampleKeys() []views.Key {
 	in := func(d time.Duration) *time.Time { return ago(-d) }
 	resets := at(0).AddDate(0, 0, 9)
@@ -79,10 +89,10 @@ func keyChoices() keypages.Choices {
 		Scopes: []keypages.ScopeChoice{
 			{Value: "inference:text", Text: "Generate text", Spends: true},
 			{Value: "inference:video", Text: "Create and remix videos", Spends: true},
-			{Value: "videos", Text: "See, download and delete videos", Spends: true},
-			{Value: "assets", Text: "Make, see and delete assets", Spends: true},
-			{Value: "models:read", Text: "See models and their contracts"},
-			{Value: "usage:read", Text: "See usage, cost and credit"},
+			{Value: "videos", Text: "View, download and delete videos", Spends: true},
+			{Value: "assets", Text: "Create, view and delete assets", Spends: true},
+			{Value: "models:read", Text: "View models and their contracts"},
+			{Value: "usage:read", Text: "View usage, cost and credit"},
 			{Value: "webhooks", Text: "Manage webhook endpoints"},
 		},
 		Address: "198.51.100.23", Management: true,
@@ -101,7 +111,7 @@ func keys() []Story {
 func keyLists() []Story {
 	list := func(values url.Values) func(s views.Shell) templ.Component {
 		return func(s views.Shell) templ.Component {
-			return keypages.ListPage(keypages.List{Shell: s, Keys: exampleKeys(), Query: keypages.ParseQuery(values)})
+			return keypages.ListPage(keypages.List{Shell: s, Keys: exampleKeys(), Query: keypages.ParseQuery(values), Spend: exampleKeySpend()})
 		}
 	}
 	flash := keyStory("keys-flash", "After disabling one", 200, "/console/keys", list(nil))

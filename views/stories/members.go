@@ -66,7 +66,7 @@ func exampleMembers(s views.Shell) settingpages.Members {
 			SentAt:    at(3 * time.Hour),
 			ExpiresAt: Now().Add(165 * time.Hour)}},
 		Roles: []settingpages.RoleChoice{
-			{Role: "owner", Meaning: "Everything, with owners and the account itself"},
+			{Role: "owner", Meaning: "Everything, including owners and account deletion"},
 			{Role: "admin", Meaning: "Everything except managing owners and deleting the account"},
 			{Role: "developer", Meaning: "Models, playground, videos, assets, keys, webhooks and usage"},
 			{Role: "billing", Meaning: "Credit, payments and usage"},

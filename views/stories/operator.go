@@ -74,8 +74,27 @@ func operatorPages() []Story {
 		trafficStory("operator-traffic-store-error", "Traffic, the store is away", func(t *operatorpages.Traffic) {
 			t.PauseEvents, t.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
+		trafficStory("operator-traffic-problems", "Traffic, problems first, with refused accounts", func(t *operatorpages.Traffic) {
+			ejectFirst(&t.Models[1], 1)
+			t.Models[0].Refused = 1204
+			t.Callers.List = exampleCallers()
+		}),
+		trafficStory("operator-traffic-closed", "Traffic, all models but one collapsed", func(t *operatorpages.Traffic) {
+			t.Query.Closed, t.Query.Flipped = true, []string{t.Models[0].ID}
+		}),
+		trafficStory("operator-traffic-search", "Traffic, a search", func(t *operatorpages.Traffic) {
+			t.Query.Text, t.Callers.List = "aurora", exampleCallers()[:1]
+			t.Callers.List[0].Counted, t.Callers.List[0].Calls, t.Callers.List[0].Failed = true, 48_211, 311
+			t.Callers.List[0].FirstByte = 412 * time.Millisecond
+		}),
+		trafficStory("operator-traffic-nothing", "Traffic, a search that finds nothing", func(t *operatorpages.Traffic) {
+			t.Query.Text = "nothing-of-this-name"
+		}),
+		trafficStory("operator-traffic-callers-late", "Traffic, accounts that take too long to add up", func(t *operatorpages.Traffic) {
+			t.Callers.Late = true
+		}),
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
-	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(),
+	}, trafficAsks(), queuePages(), jobPages(), accountPages(), confirmPages(), onePages(), actionPages(), trialPages(), codePages(),
 		credentialPages(), providerPages(), providerFormPages(), providerTestPages(), providerModelPages(),
 		providerPublishPages(), catalogPages(), metricPages(),
 		marginPages(), providerManagement(), modelManagement())
@@ -141,6 +160,13 @@ func ejectFirst(m *operatorpages.TrafficModel, n int) {
 		m.Routes[0], m.Routes[1] = m.Routes[1], m.Routes[0]
 		m.Routes[0].Place = 1
 		m.Routes[0].Seen[0].Calls, m.Routes[0].Seen[0].P50, m.Routes[0].Seen[0].P95 = 374, 410*time.Millisecond, 1200*time.Millisecond
+	}
+}
+
+func exampleCallers() []operatorpages.Caller {
+	return []operatorpages.Caller{
+		{AccountID: "acct_01kb4a7k2f8s4j6h1d9a3g5b7t", Account: "Harbour Analytics", Refused: 1204, RefusedMost: "rate_limit_exceeded"},
+		{AccountID: storyAccount, Account: "Quarry & Sons", Refused: 41, RefusedMost: "insufficient_credit"},
 	}
 }
 

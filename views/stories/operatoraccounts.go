@@ -7,6 +7,7 @@ import (
 	"umg/app"
 	"umg/views"
 	operatorpages "umg/views/operator"
+	"umg/views/ui"
 )
 
 func accountPages() []Story {
@@ -66,7 +67,7 @@ func onePages() []Story {
 			v.Credit.Available, v.Credit.Purchased, v.Credit.Granted, v.Credit.Held = 0, 0, 0, 0
 		}),
 		one("operator-account-new", "An account that did nothing yet", func(v *operatorpages.AccountDetail) {
-			v.Account.Paid, v.PaidAt, v.Account.People, v.Entries, v.History = false, nil, 1, nil, nil
+			v.Account.Paid, v.PaidAt, v.Account.People, v.Entries, v.History, v.Topups = false, nil, 1, nil, nil, nil
 			v.Account.Balance, v.Free, v.Leased, v.Account.Spent = 0, 0, 0, nil
 			v.Credit = views.Credit{}
 			v.Members = v.Members[:1]
@@ -74,7 +75,7 @@ func onePages() []Story {
 		}),
 		one("operator-account-deleted", "A deleted account", func(v *operatorpages.AccountDetail) {
 			v.Account.Closed, v.Account.Frozen, v.Account.Name, v.Account.Owner = true, true, "Deleted account", ""
-			v.Account.People, v.Members = 0, nil
+			v.Account.People, v.Members, v.Topups = 0, nil, nil
 		}),
 		one("operator-account-hostile", "An account, hostile text", func(v *operatorpages.AccountDetail) {
 			v.Account.Name, v.Account.Owner, v.Account.FrozenReason, v.Account.Frozen, v.FrozenBy = long, long, long, true, long
@@ -188,8 +189,15 @@ func exampleAccount(s views.Shell) operatorpages.AccountDetail {
 		Credit: views.Credit{
 			Available: 86_731_450_125, Purchased: 70_000_000_000, Granted: 26_731_450_125, Held: 10_000_000_000,
 		},
+		Topups: []operatorpages.Topup{
+			{ID: "top_01kb4a7k2f8s4j6h1d9a3g5b7u", Amount: 50 * app.Dollar, State: views.Badge{Tone: ui.Success, Text: "Paid"}, Refundable: true,
+				CreatedAt: at(10 * 24 * time.Hour)},
+			{ID: "top_01kb4a7k2f8s4j6h1d9a3g5b7t", Amount: 100 * app.Dollar, Refunded: 100 * app.Dollar, Auto: true,
+				State: views.Badge{Tone: ui.Info, Text: "Refunded"}, CreatedAt: at(40 * 24 * time.Hour)},
+		},
 		Members: []operatorpages.Person{
-			{Email: "noor@harbour.example", Name: "Noor Haddad", Role: "owner", Verified: true, SecondStep: true, SignedInAt: ago(2 * time.Hour)},
+			{ID: "user_01kb4a7k2f8s4j6h1d9a3g5b7t", Email: "noor@harbour.example", Name: "Noor Haddad", Role: "owner", Verified: true,
+				SecondStep: true, SignedInAt: ago(2 * time.Hour)},
 			{Email: Email, Name: "Ada", Role: "admin", Verified: true, Operator: true, SignedInAt: ago(20 * time.Minute)},
 			{Email: "books@harbour.example", Role: "billing", SignedInAt: nil},
 		},

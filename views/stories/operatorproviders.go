@@ -43,7 +43,7 @@ func exampleProviders(s views.Shell) operatorpages.ProviderList {
 			Credential: "${AWS_ACCESS_KEY_ID}:${AWS_SECRET_ACCESS_KEY}", Credentials: 1, Models: 4, Week: week(512, 9_300_000_000, 10_100_000_000)},
 		{ID: "boreal", Name: "Boreal", State: operatorpages.ProviderUnusable, Why: "credential: the variable BOREAL_KEY is not set",
 			Credential: "${BOREAL_KEY}", Credentials: 1, Models: 2},
-		{ID: "local", Name: "The machine in the cellar", Preset: "Another server", State: operatorpages.ProviderIdle},
+		{ID: "local", Name: "The machine in the office", Preset: "Another server", State: operatorpages.ProviderIdle},
 		{ID: "openai", Name: "OpenAI", Preset: "OpenAI", State: operatorpages.ProviderDraft, Credential: "…9KdB", Credentials: 1},
 		{ID: "meridian", Name: "Meridian", State: operatorpages.ProviderInUse, Credential: "file:/run/secrets/meridian", Credentials: 1,
 			Models:    11,

@@ -9,6 +9,7 @@ import (
 	"umg/app"
 	"umg/views"
 	operatorpages "umg/views/operator"
+	"umg/views/ui"
 )
 
 // storyAccount is the id of an account with overdue jobs.
@@ -55,21 +56,21 @@ func exampleQueues(s views.Shell) operatorpages.Queues {
 	return operatorpages.Queues{
 		Shell: s,
 		Kinds: []operatorpages.QueueKind{
-			{ID: operatorpages.QueueVideos, Waiting: 14, Working: 63, Oldest: ago(11 * time.Minute), Behind: 800 * time.Millisecond,
+			{ID: operatorpages.QueueVideos, HasJobs: true, Waiting: 14, Working: 63, Oldest: ago(11 * time.Minute), Behind: 800 * time.Millisecond,
 				Parts: []operatorpages.QueuePart{{Count: 3, What: "to remove"}},
 				Done:  []operatorpages.QueuePart{{Count: 412, What: "completed"}, {Count: 9, What: "failed"}}},
-			{ID: operatorpages.QueueWebhooks, Waiting: 37, Working: 2, Oldest: ago(9 * time.Hour),
+			{ID: operatorpages.QueueWebhooks, HasJobs: true, Failing: 5, Waiting: 37, Working: 2, Oldest: ago(9 * time.Hour),
 				Parts: []operatorpages.QueuePart{{Count: 1, What: "due now"}, {Count: 30, What: "to try again"}, {Count: 6, What: "held"}},
 				Done:  []operatorpages.QueuePart{{Count: 815, What: "delivered"}, {Count: 4, What: "given up in 24 h"}}},
-			{ID: operatorpages.QueueAssets, Waiting: 5, Working: 1, Oldest: ago(48 * time.Second),
+			{ID: operatorpages.QueueAssets, HasJobs: true, Waiting: 5, Working: 1, Oldest: ago(48 * time.Second),
 				Parts: []operatorpages.QueuePart{{Count: 4, What: "not ready"}, {Count: 2, What: "to remove"}},
 				Done:  []operatorpages.QueuePart{{Count: 38, What: "settled"}}},
-			{ID: operatorpages.QueueMails, Waiting: 1, Oldest: ago(4 * time.Second), Behind: 4 * time.Second,
+			{ID: operatorpages.QueueMails, HasJobs: true, Failing: 1, Waiting: 1, Oldest: ago(4 * time.Second), Behind: 4 * time.Second,
 				Parts: []operatorpages.QueuePart{{Count: 1, What: "due now"}}, Done: []operatorpages.QueuePart{{Count: 96, What: "sent"},
 					{What: "given up in 24 h"}}},
 			{ID: operatorpages.QueueMoney, Waiting: 12, Working: 41, Behind: 3 * time.Second,
 				Parts: []operatorpages.QueuePart{{Count: 12, What: "in the journal of this replica"}}},
-			{ID: operatorpages.QueueErasure, Waiting: 3, Oldest: ago(20 * time.Hour),
+			{ID: operatorpages.QueueErasure, HasJobs: true, Waiting: 3, Oldest: ago(20 * time.Hour),
 				Parts: []operatorpages.QueuePart{{Count: 2, What: "closed"}, {Count: 1, What: "with content to delete"}}},
 		},
 		Providers: []operatorpages.QueueProvider{
@@ -85,7 +86,7 @@ func exampleQueues(s views.Shell) operatorpages.Queues {
 
 func lateQueues(q *operatorpages.Queues) {
 	videos, hooks, mails, money := &q.Kinds[0], &q.Kinds[1], &q.Kinds[3], &q.Kinds[4]
-	videos.Trouble = "Providers tell nothing of 3 of them."
+	videos.Trouble = "Providers report nothing for 3 of them."
 	hooks.Waiting, hooks.Behind = 5310, 23*time.Minute
 	hooks.Parts[0].Count = 5274
 	mails.Waiting, mails.Behind, mails.Oldest = 44, 37*time.Minute, ago(37*time.Minute)
@@ -208,7 +209,11 @@ func codePages() []Story {
 			Path: "/console/operator/trials/codes/CONFERENCE26/end", View: func(s views.Shell) templ.Component {
 				c := exampleTrials(s).Codes[2]
 				change(&c)
-				return operatorpages.CodeEndPage(operatorpages.CodeEnd{Shell: s, Code: c})
+				return operatorpages.ConfirmFormPage(operatorpages.ConfirmForm{
+					Shell: s, Title: "End " + c.Code + " now?", Text: c.EndWords(), Back: "/console/operator/trials#codes",
+					BackTitle: "Trials and codes", Action: c.EndPath(),
+					Buttons: []operatorpages.ConfirmButton{{Text: "End the code", Variant: ui.Destructive}},
+				})
 			}}
 	}
 	return []Story{

@@ -44,7 +44,7 @@ func overview() []Story {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 			o.Onboarding.Refused = &homepages.Arrival{
 				At: at(8 * time.Second), ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", Method: "POST", Route: "/v1/chat/completions", Status: 401,
-				Code: "invalid_api_key", Unknown: true,
+				Code: "invalid_api_key", Reason: app.ReasonKeyMistyped, Unknown: true,
 			}
 		}), fresh),
 		story("overview-first", "First request answered", 200, firstAnswered),
@@ -69,7 +69,34 @@ func overview() []Story {
 		}),
 		story("overview-huge", "Great numbers", 200, huge),
 	}
-	return append(list, overviewLater(story, balance, fresh)...)
+	return append(append(list, overviewKeys(story, balance, fresh)...), overviewLater(story, balance, fresh)...)
+}
+
+// overviewKeys are the first steps of newcomers whose key was refused, or ended with the verification of their address.
+func overviewKeys(
+	story func(name, title string, status int, change func(*homepages.Overview)) Story, balance func(Story, views.Balance) Story,
+	fresh views.Balance,
+) []Story {
+	refused := func(name, title, reason string) Story {
+		return balance(story(name, title, 200, func(o *homepages.Overview) {
+			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
+			o.Onboarding.Refused = &homepages.Arrival{
+				At: at(8 * time.Second), ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", Method: "POST", Route: "/v1/chat/completions", Status: 401,
+				Code: "invalid_api_key", Reason: reason, Unknown: true,
+			}
+		}), fresh)
+	}
+	return []Story{
+		refused("overview-refused-missing", "The first request had no key", app.ReasonKeyMissing),
+		refused("overview-refused-cut", "The first request had a cut key", app.ReasonKeyCut),
+		refused("overview-refused-environment", "The first request had the key of another environment", app.ReasonKeyUnknown),
+		balance(story("overview-key-replaced", "Back from the mail, with a key", 200, func(o *homepages.Overview) {
+			o.Onboarding.Verifies, o.Onboarding.HasKey, o.Onboarding.KeyHint = true, true, "sk-umg-7H…f3Qk"
+			o.Onboarding.Fresh = &views.FreshKey{Key: exampleKeys()[0], Secret: Secret}
+			o.Onboarding.Replaced = true
+			o.Onboarding.Said = "ada@example.com is verified. $5.00 of trial credit was added to your account."
+		}), fresh),
+	}
 }
 
 // overviewLater are the states of accounts that are in use, and what can go wrong there.

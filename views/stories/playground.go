@@ -3,6 +3,7 @@ package stories
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,7 +116,7 @@ func playStory(name, title string, status int, change func(*playpages.Playground
 }
 
 func playground() []Story {
-	return append(playgroundAlone(),
+	return append(append(playgroundAlone(), playgroundRuns()...),
 		playStory("playground-two", "Two models side by side", 200, func(p *playpages.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
 			p.Others = []playpages.Pane{beside(*p, 1, p.Models[1])}
@@ -151,10 +152,47 @@ func playground() []Story {
 				for _, style := range allStyles {
 					c.Variants = append(c.Variants, playpages.Variant{Style: style, Body: exampleBody(style)})
 				}
-				c.Variants[3] = playpages.Variant{Style: "native", Refusal: "logprobs cannot be said in this style."}
+				c.Variants[3] = playpages.Variant{Style: "native", Refusal: "logprobs cannot be expressed in this style."}
 				return playpages.CodePage(c)
 			}},
 	)
+}
+
+// playgroundRuns are several models compared, and what is kept of that.
+func playgroundRuns() []Story {
+	return []Story{
+		playStory("playground-override", "Two models, one of which has its own settings", 200, func(p *playpages.Playground) {
+			p.Form.Turns, p.Form.System = exampleTurns()[:2], "Answer in one sentence."
+			own := beside(*p, 1, p.Models[1])
+			own.Form.OwnSettings, own.Form.System = true, "Answer in three sentences."
+			own.Params = slices.Clone(own.Params)
+			own.Params[0].Value = "512"
+			p.Others = []playpages.Pane{own}
+		}),
+		playStory("playground-compare", "Four answers compared", 200, func(p *playpages.Playground) {
+			question := playpages.Turn{Text: "What is a hold?"}
+			p.Form.Turns = []playpages.Turn{question, drawnAnswer("An amount set aside before the work begins.", exampleResult())}
+			for i := range 3 {
+				other := beside(*p, i+1, p.Models[(i+1)%2])
+				other.Model.Name = []string{"Aurora Mini Preview with a long name", "Aurora Large", "Aurora Mini"}[i]
+				result := exampleResult()
+				result.FirstByte = result.FirstByte / 2 * time.Duration(i+1)
+				result.Cost /= app.Amount(i + 2)
+				other.Form.Turns = []playpages.Turn{question, drawnAnswer("Money that is reserved.", result)}
+				p.Others = append(p.Others, other)
+			}
+			p.Others[2].Form.Turns = p.Others[2].Form.Turns[:1]
+		}),
+		playHistory("playground-history", "The history is open", false),
+		playHistory("playground-history-empty", "The history is open and empty", true),
+		runsStory("runs", "Runs of the account", func(v *playpages.Runs) { v.List = exampleRuns() }),
+		runsStory("runs-empty", "No runs yet", func(v *playpages.Runs) { v.Kept = true }),
+		runsStory("runs-not-kept", "The account keeps no runs", func(v *playpages.Runs) { v.ManagesAccount = true }),
+		{Name: "run", Group: "Playground", Title: "A run of the account", Status: 200, Path: playpages.RunsPath,
+			View: func(s views.Shell) templ.Component { return playpages.RunPage(exampleRun(s)) }},
+		{Name: "run-delete", Group: "Playground", Title: "Delete a run", Status: 200, Path: playpages.RunsPath,
+			View: func(s views.Shell) templ.Component { return playpages.RunDeletePage(exampleRun(s)) }},
+	}
 }
 
 // playMidway is the page while its script takes in an answer, between two pieces of the text.
@@ -162,16 +200,20 @@ func playMidway() Story {
 	story := playStory("playground-midway", "An answer on its way", 200, func(p *playpages.Playground) {
 		p.Form.Turns = []playpages.Turn{{Text: "What is a hold in a prepaid ledger?"}, drawnAnswer(exampleMarkdown[:len(exampleMarkdown)/2], nil)}
 	})
-	still := story.View
-	busy := strings.NewReplacer(
+	return replaced(story,
 		`data-state="idle"`, `data-state="busy"`, "data-stop hidden", "data-stop", "data-send form=", "data-send hidden form=")
+}
+
+// replaced is a story with texts of its page replaced, for states that only the script of the page makes.
+func replaced(story Story, texts ...string) Story {
+	still, change := story.View, strings.NewReplacer(texts...)
 	story.View = func(s views.Shell) templ.Component {
 		return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 			var page strings.Builder
 			if err := still(s).Render(ctx, &page); err != nil {
 				return err
 			}
-			_, err := busy.WriteString(w, page.String())
+			_, err := change.WriteString(w, page.String())
 			return err
 		})
 	}
@@ -247,6 +289,9 @@ func playgroundTrouble() []Story {
 		playStory("playground-image", "With an image to send", 200, func(p *playpages.Playground) {
 			p.Form.Prompt, p.Form.Image = "What do you see?", exampleImage
 		}),
+		replaced(playStory("playground-image-dropped", "An image is dragged over the message", 200, func(p *playpages.Playground) {
+			p.Form.Prompt = "What do you see?"
+		}), "data-composer ", "data-composer data-drop "),
 		playStory("playground-refused", "A parameter refused", 422, func(p *playpages.Playground) {
 			p.Form.Prompt = "Hello"
 			p.Params[1].Value, p.Params[1].Error = "7", "temperature must be at most 2."

@@ -1,8 +1,11 @@
 package stories
 
 import (
+	"context"
+	"io"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -95,7 +98,41 @@ func requestPages() []Story {
 			l.Requests, l.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
 	}
+	for _, menu := range []struct{ name, title, id string }{
+		{"filters", "The log, every filter in sight", "requests-filters"}, {"columns", "The log, the menu of columns", "log-columns"},
+		{"views", "The log, the menu of saved views", "saved-menu"}, {"export", "The log, the menu of exports", "requests-export"},
+	} {
+		open := list("requests-open-"+menu.name, menu.title, 200, func(*requestpages.Log) {})
+		open.Opens = []string{"requests-toggle", menu.id}
+		stories = append(stories, open)
+	}
+	stories = append(stories, drawerStory(list("requests-drawer", "The log, a request beside it", 200, func(*requestpages.Log) {})))
 	return append(append(stories, requestDetails()...), contentStories()...)
+}
+
+// drawerStory is the log after its reader opened a row: a script moves the request's part of its page into the drawer.
+func drawerStory(log Story) Story {
+	list := log.View
+	request := requestDetails()[0]
+	log.View = func(s views.Shell) templ.Component {
+		return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+			page, err := templ.ToGoHTML(ctx, list(s))
+			if err != nil {
+				return err
+			}
+			detail, err := templ.ToGoHTML(ctx, request.View(s))
+			if err != nil {
+				return err
+			}
+			_, part, _ := strings.Cut(string(detail), `<article id="request-detail"`)
+			part, _, _ = strings.Cut(part, "</article>")
+			text := strings.Replace(string(page), `tabindex="-1" hidden>`, `tabindex="-1">`, 1)
+			text = strings.Replace(text, `data-drawer-body>`, `data-drawer-body><article id="request-detail"`+part+"</article>", 1)
+			_, err = io.WriteString(w, text)
+			return err
+		})
+	}
+	return log
 }
 
 func examplePicture(q requestpages.Query) *requestpages.CallPicture {
@@ -124,7 +161,7 @@ func exampleTrail(attempts ...requestpages.TrailAttempt) requestpages.Trail {
 
 var (
 	ruleCompleted = views.SettlementRule{Reason: "completed", Charge: "usage",
-		When: "The answer is whole, and the provider said what it used.",
+		When: "The answer is complete, and the provider said what it used.",
 		Text: "Charged what the provider counted."}
 	ruleTimedOut = views.SettlementRule{Reason: "timed_out_unanswered", Charge: "nothing", When: "The provider did not answer in time.",
 		Text: "The provider did not answer in time. Nothing was charged."}
@@ -138,7 +175,7 @@ func requestStory(name, title string, row int, change func(*requestpages.Detail)
 			d := requestpages.Detail{
 				Shell: s, Request: r, RateCard: r.Model + "@3", Known: true, Attempts: 1, Computed: r.Cost, Reserved: 48_200_000,
 				Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120, Content: requestpages.CallContent{State: requestpages.ContentOff},
-				Rule: views.SettlementRule{Reason: r.Reason, Charge: "delivered", When: "The answer is not whole.",
+				Rule: views.SettlementRule{Reason: r.Reason, Charge: "delivered", When: "The answer is incomplete.",
 					Text: "Charged what was delivered, by an estimate."},
 			}
 			change(&d)

@@ -75,9 +75,10 @@ func exampleNotes() []views.Note {
 			Href: "/console/billing", Link: "Open billing", Unread: true},
 		{ID: "hook/1", Tone: ui.Danger, Icon: ui.IconWebhook,
 			Title: "The endpoint “a-rather-long-name-of-an-endpoint-that-has-to-wrap-somewhere” is disabled",
-			Text:  "It failed for too long. Mend it, and enable it again; what it missed can be sent again.", Href: "/console/webhooks/whe_1",
-			Link: "Open the endpoint",
-			At:   ago(5 * time.Hour)},
+			Text:  "It failed for too long. Fix the receiver, then enable the endpoint; missed events can be resent.",
+			Href:  "/console/webhooks/whe_1",
+			Link:  "Open the endpoint",
+			At:    ago(5 * time.Hour)},
 		{ID: "topup/1", Tone: ui.Success, Icon: ui.IconCircleCheck, Title: "A top-up was paid", Text: "$50.00 was added to the credit.",
 			Href: "/console/billing/top-ups/topup_1", Link: "Open the receipt", At: ago(50 * time.Hour)},
 	}
@@ -91,7 +92,7 @@ func notifyEvents() []views.NotifyEvent {
 			InConsole: true},
 		{Name: "price", Title: "Price changes", Text: "A model you called in the last 30 days costs more or less from a day within two weeks.",
 			Mailed: true, Shown: true, ByMail: true, InConsole: true},
-		{Name: "key_expiry", Title: "Keys that expire", Text: "Within 7 days, or already.", Shown: true, InConsole: true},
+		{Name: "key_expiry", Title: "Keys that expire", Text: "Within 7 days, or already.", Mailed: true, Shown: true, ByMail: true},
 	}
 }
 

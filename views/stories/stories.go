@@ -3,6 +3,9 @@
 package stories
 
 import (
+	"context"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -23,6 +26,8 @@ type Story struct {
 	Out    bool // for visitors who are not signed in
 	Path   string
 	Adjust func(s *views.Shell)
+	// Opens has the ids of the menus that the reader opened.
+	Opens []string
 }
 
 // Now is the moment at which all stories happen.
@@ -52,7 +57,27 @@ func (s Story) Render(theme ui.Theme, still bool) templ.Component {
 	if s.Adjust != nil {
 		s.Adjust(&shell)
 	}
-	return s.View(shell)
+	page := s.View(shell)
+	if len(s.Opens) == 0 {
+		return page
+	}
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		text, err := templ.ToGoHTML(ctx, page)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(w, opened(string(text), s.Opens))
+		return err
+	})
+}
+
+// opened is a page after its reader opened menus: each is a details element, or a check box that shows one.
+func opened(page string, ids []string) string {
+	for _, id := range ids {
+		page = strings.Replace(page, `<details id="`+id+`"`, `<details open id="`+id+`"`, 1)
+		page = strings.Replace(page, `<input id="`+id+`"`, `<input checked id="`+id+`"`, 1)
+	}
+	return page
 }
 
 // view draws a page from an example that change alters.
@@ -130,9 +155,11 @@ func entry() []Story {
 func trouble() []Story {
 	return []Story{
 		{Name: "not-found", Group: "Errors", Title: "404 inside the shell", Status: 404, Path: "/console/nowhere",
-			View: views.NotFoundPage},
+			View: notFound},
+		{Name: "not-found-near", Group: "Errors", Title: "404 with suggestions", Status: 404, Path: "/console/models/aurora-lrge/limits",
+			View: notFoundNear},
 		{Name: "not-found-out", Group: "Errors", Title: "404 outside the shell", Status: 404, Path: "/nowhere", Out: true,
-			View: views.NotFoundPage},
+			View: notFound},
 		{Name: "error", Group: "Errors", Title: "A fault on our side", Status: 500, Path: "/console/keys",
 			View: func(s views.Shell) templ.Component {
 				return views.ErrorPage(views.Failure{
@@ -162,4 +189,16 @@ func trouble() []Story {
 				})
 			}},
 	}
+}
+
+// notFound is the page of a path that fits nothing.
+func notFound(s views.Shell) templ.Component { return views.NotFoundPage(views.NotFound{Shell: s}) }
+
+// notFoundNear is the page of a path whose words fit pages, models and documents.
+func notFoundNear(s views.Shell) templ.Component {
+	return views.NotFoundPage(views.NotFound{Shell: s, Near: []views.SearchHit{
+		{Icon: ui.IconLayers, Title: "Models", Href: views.ModelsPath},
+		{Icon: ui.IconLayers, Title: "Aurora Large", Note: "aurora-large", Href: views.ModelPath("aurora-large")},
+		{Icon: ui.IconBook, Title: "Rate limits", Href: "/console/docs/limits"},
+	}})
 }

@@ -28,6 +28,7 @@ func newcomerStory(name, title string, u views.Unverified) Story {
 			o := newcomer(s)
 			o.Credit, o.Balance = &views.Credit{}, views.Balance{Known: true, LowAt: app.Dollar, NeverFunded: true}
 			o.Unverified, o.Onboarding.Unfunded = &u, true
+			o.Onboarding.Verifies, o.Onboarding.Unverified = true, &u
 			return homepages.OverviewPage(o)
 		}}
 }

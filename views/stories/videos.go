@@ -83,7 +83,7 @@ func videoModels() []videopages.Model {
 	}
 	pro := even(3*app.Dollar/10, "720x1280", "1280x720")
 	pro["1024x1792"], pro["1792x1024"], pro["1920x1080"] = app.Dollar/2, app.Dollar/2, 7*app.Dollar/10
-	return []videopages.Model{
+	models := []videopages.Model{
 		{
 			ID: "boreal/drift:fast", Name: "Drift Fast", Owner: "boreal", Description: "Video for exploring ideas; renders quickly.",
 			Sizes: []string{"720x1280", "1280x720"}, Seconds: []int{4, 8, 12},
@@ -100,6 +100,10 @@ func videoModels() []videopages.Model {
 			PerSecond: even(6*app.Dollar/100, "1280x720", "720x1280", "960x960"),
 		},
 	}
+	for i, m := range models {
+		models[i].State = views.Model{ID: m.ID, Name: m.Name, Kind: views.VideoKind, State: views.ModelAvailable}
+	}
+	return models
 }
 
 func videoStory(name, title string, status int, path string, view func(s views.Shell) templ.Component) Story {
@@ -178,7 +182,7 @@ func videoPages() []Story {
 			return videopages.CodePage(videopages.Code{Shell: s, Video: all[5], KeyHint: "sk-umg-7H…f3Qk", Language: "python"})
 		}),
 		{Name: "video-not-found", Group: "Videos", Title: "Deleted or never there", Status: 404, Path: "/console/videos/video_gone",
-			View: views.NotFoundPage},
+			View: notFound},
 	}
 }
 
@@ -195,6 +199,11 @@ func videoPlays() []Story {
 	return []Story{
 		play("video-play", "Playground, empty", 200, func(*videopages.Playground) {}),
 		play("video-play-none", "Playground, no model", 200, func(p *videopages.Playground) { p.Models = nil }),
+		play("video-play-paused", "Playground, model paused", 200, func(p *videopages.Playground) {
+			paused := &p.Models[1].State
+			paused.State, paused.Now.Instead = views.ModelPaused, []views.ModelRef{{ID: "boreal/drift:fast", Name: "Drift Fast"}}
+			p.Warned = paused
+		}),
 		play("video-play-errors", "Playground, refused", 422, func(p *videopages.Playground) {
 			p.Form.Prompt, p.Form.HadImage, p.Form.Model, p.Form.Size = videoPrompt, true, "boreal/drift:pro", "1920x1080"
 			p.Errors = map[string]string{

@@ -20,9 +20,9 @@ func (d AssetDetail) stateWords() string {
 	case d.Asset.State == AssetFailed:
 		return "cannot be used"
 	case d.Asset.late(d.Now):
-		return "takes longer than usual; reload the page to look again"
+		return "takes longer than usual; reload the page to check again"
 	default:
-		return "the provider is taking it in; this page updates by itself"
+		return "the provider is processing it; this page updates automatically"
 	}
 }
 

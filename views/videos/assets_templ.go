@@ -1194,7 +1194,7 @@ func assetState(a Asset, s views.Shell) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if a.late(s.Now) {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "<span class=\"cell-sub asset-reason\">Takes longer than usual; reload to look again</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "<span class=\"cell-sub asset-reason\">Takes longer than usual; reload to check again</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1451,7 +1451,7 @@ func assetCard(a Asset, s views.Shell) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if a.late(s.Now) {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 93, "<p class=\"video-card-facts asset-reason\">Takes longer than usual; reload to look again</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 93, "<p class=\"video-card-facts asset-reason\">Takes longer than usual; reload to check again</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -226,7 +226,7 @@ func (v Video) charge() string {
 		return "You were charged " + format.Dollars(*v.Cost) + " for what was delivered."
 	}
 	if v.Held > 0 {
-		return "Not charged. The " + format.Dollars(v.Held) + " that was held for it is yours again."
+		return "Not charged. The " + format.Dollars(v.Held) + " that was reserved is released."
 	}
 	return "Not charged."
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"umg/app"
 	"umg/views"
@@ -16,7 +17,8 @@ import (
 // Playground is the page to make videos on.
 type Playground struct {
 	views.Shell
-	Models   []Model // models that make videos today
+	Models   []Model      // models that make videos today, and paused ones
+	Warned   *views.Model // the requested model when it is paused or failing
 	Form     Form
 	Errors   map[string]string // errors by field: model, also, prompt, size, seconds, input_reference, asset_ids
 	Trouble  *views.PlayTrouble
@@ -38,6 +40,18 @@ type Model struct {
 	PerSecond                    map[string]app.Amount // price per second, by size
 	Pictures                     bool                  // the model takes a first frame
 	Assets                       int                   // maximum number of assets in a request; zero for a model that takes none
+	State                        views.Model           // the state of the model, as all pages show it
+}
+
+// Callable reports whether calls of the model are let in.
+func (m Model) Callable() bool { return m.State.Callable() }
+
+// stateWords are the state of a model that readers should know of before they choose it, after a comma.
+func (m Model) stateWords(now time.Time) string {
+	if !m.State.Warns() {
+		return ""
+	}
+	return ", " + strings.ToLower(m.State.Badge(now).Text)
 }
 
 // Form is what was written into the form.
@@ -153,7 +167,7 @@ func (m Model) secondsOptions() []ui.ChipOption {
 func (p Playground) alsoOptions() []Model {
 	var models []Model
 	for _, m := range p.Models {
-		if m.ID != p.Form.Model {
+		if m.ID != p.Form.Model && (m.Callable() || m.ID == p.Form.Also) {
 			models = append(models, m)
 		}
 	}

@@ -735,7 +735,7 @@ func EventsPage(w EventCatalog) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, ".</dd><dt>Order and repeats</dt><dd>Each event is delivered at least once, in no particular order. The same <code class=\"inline\">webhook-id</code> may come twice: remember the ones you handled.</dd><dt>When nothing works</dt><dd>An endpoint that fails for five days is disabled. Enable it here, and send what it missed with Recover.</dd></dl></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, ".</dd><dt>Order and repeats</dt><dd>Each event is delivered at least once, in no particular order. The same <code class=\"inline\">webhook-id</code> may come twice: remember the ones you handled.</dd><dt>When nothing works</dt><dd>An endpoint that fails for five days is disabled. Enable it here, then resend missed events with Recover.</dd></dl></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

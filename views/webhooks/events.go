@@ -94,7 +94,8 @@ func EventSchemas() map[string]json.RawMessage {
 
 // localHookCommand forwards events to an address of the developer's own machine.
 func localHookCommand(baseURL string) string {
-	return "export UMG_API_KEY=" + codesample.KeyPlaceholder + "\ngateway webhooks listen --gateway " + strings.TrimSuffix(baseURL, "/v1") +
+	return "export " + codesample.KeyVariable + "=" + codesample.KeyPlaceholder +
+		"\ngateway webhooks listen --gateway " + strings.TrimSuffix(baseURL, "/v1") +
 		" \\\n  --forward http://localhost:3000/hook"
 }
 

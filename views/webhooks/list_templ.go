@@ -186,7 +186,7 @@ func Endpoints(list []views.Webhook, s views.Shell) templ.Component {
 			})
 			templ_7745c5c3_Err = ui.EmptyState(ui.EmptyProps{
 				Icon: ui.IconWebhook, Title: "No endpoints yet",
-				Text: "Add the address of your server to be told when a video is ready, instead of asking again and again.",
+				Text: "Add your server's address to get an event when a video is ready. No polling needed.",
 			}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -372,7 +372,7 @@ func pushOrPoll() templ.Component {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = ui.CodeBlock(ui.CodeProps{ID: "polling", Title: "Poll the job", Samples: []ui.Sample{{
-				Name: "curl", Label: "cURL", Source: "curl \"$OPENAI_BASE_URL/videos/$VIDEO_ID\" \\\n  -H \"Authorization: Bearer $OPENAI_API_KEY\"",
+				Name: "curl", Label: "cURL", Source: "curl \"$UMG_BASE_URL/videos/$VIDEO_ID\" \\\n  -H \"Authorization: Bearer $UMG_API_KEY\"",
 			}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1530,7 +1530,7 @@ func DeletePage(w Question) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 86, "</code> any more, what is on its way included. Its secret is erased and its deliveries can no longer be opened. This cannot be undone. To pause it instead, disable it.</p></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 86, "</code> any more, pending deliveries included. Its secret is erased and its deliveries can no longer be opened. This cannot be undone. To pause it instead, disable it.</p></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -5,12 +5,14 @@ import "umg/views/ui"
 // verifySDK are receivers that let the official SDK check the signature. They are whole programs.
 var verifySDK = []ui.Sample{
 	{Name: "python", Label: "Python",
-		Note: "pip install openai flask. Set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_WEBHOOK_SECRET.",
-		Source: `from flask import Flask, request
+		Note: "pip install openai flask. Set UMG_API_KEY and OPENAI_WEBHOOK_SECRET.",
+		Source: `import os
+
+from flask import Flask, request
 from openai import InvalidWebhookSignatureError, OpenAI
 
 app = Flask(__name__)
-client = OpenAI()  # the secret comes from OPENAI_WEBHOOK_SECRET
+client = OpenAI(api_key=os.environ["UMG_API_KEY"])  # the secret comes from OPENAI_WEBHOOK_SECRET
 
 @app.post("/webhooks")
 def receive():
@@ -24,11 +26,12 @@ def receive():
 
 app.run(port=8000)`},
 	{Name: "javascript", Label: "JavaScript",
-		Note: "npm install openai express. Set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_WEBHOOK_SECRET.",
+		Note: "npm install openai express. Set UMG_API_KEY and OPENAI_WEBHOOK_SECRET.",
 		Source: `import express from "express";
 import OpenAI from "openai";
 
-const client = new OpenAI(); // the secret comes from OPENAI_WEBHOOK_SECRET
+// The secret comes from OPENAI_WEBHOOK_SECRET.
+const client = new OpenAI({ apiKey: process.env.UMG_API_KEY });
 const app = express();
 
 app.post("/webhooks", express.text({ type: "application/json" }), async (req, res) => {

@@ -88,7 +88,7 @@ func (c *Console) account(p *page.Page) error {
 	}
 	for _, one := range people {
 		v.Members = append(v.Members, operatorpages.Person{
-			Email: one.Email, Name: one.Name, Role: one.Role, Verified: one.Verified, SecondStep: one.SecondStep, Operator: one.Operator,
+			ID: one.ID, Email: one.Email, Name: one.Name, Role: one.Role, Verified: one.Verified, SecondStep: one.SecondStep, Operator: one.Operator,
 			Self: one.ID == p.User.ID, SignedInAt: one.SignedInAt,
 		})
 	}
@@ -111,6 +111,9 @@ func (c *Console) fillRecords(ctx context.Context, id string, v *operatorpages.A
 	}
 	history, err := c.o.Actions.History(ctx, id)
 	if err != nil {
+		return err
+	}
+	if v.Topups, err = c.topups(ctx, id); err != nil {
 		return err
 	}
 	for _, e := range history {

@@ -2,15 +2,18 @@ package operator
 
 import (
 	"net/http"
+	"strconv"
 
-	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
 	operatorpages "umg/views/operator"
 	"umg/views/ui"
 )
 
-const limitAnswersPath = rootPath + "/limits"
+const (
+	limitAnswersPath = rootPath + "/limits"
+	answerCharsMax   = 500
+)
 
 // limitAnswers lists what accounts ask for.
 func (c *Console) limitAnswers(p *page.Page) error {
@@ -25,15 +28,66 @@ func (c *Console) limitAnswers(p *page.Page) error {
 	return c.Render(p, http.StatusOK, operatorpages.LimitAnswersPage(v))
 }
 
-func (c *Console) answerLimits(p *page.Page) error {
-	state := account.LimitState(p.FormValue("state"))
-	err := c.o.Accounts.AnswerLimits(p.Request().Context(), p.User, p.Principal().From, p.Param("id"), state, p.FormValue("answer"))
-	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
-		return c.RedirectWithToast(p, ui.Warning, refusal.Message, limitAnswersPath)
+// answerForm is the form for an open request. It returns false after it has led away from an answered one.
+func (c *Console) answerForm(p *page.Page) (f operatorpages.ConfirmForm, r account.LimitRequest, open bool, err error) {
+	if r, err = c.o.Accounts.FindLimitRequest(p.Request().Context(), p.Param("id")); err != nil {
+		return f, r, false, err
 	}
-	if err != nil {
+	if r.State != account.LimitOpen {
+		return f, r, false, c.RedirectWithToast(p, ui.Info, "The request was answered already.", limitAnswersPath)
+	}
+	v := page.ViewLimitRequest(r)
+	f = operatorpages.ConfirmForm{
+		Title: "Answer the limit request of " + r.Account,
+		Text: "Granting sets the account's multiplier on every replica within a second. Either answer closes the request " +
+			"and notifies the account.",
+		Back: limitAnswersPath, BackTitle: "Limit requests", Action: v.Path(),
+		Facts: []operatorpages.ConfirmFact{
+			{Name: "Account", Value: r.Account}, {Name: "Asked by", Value: r.Email}, {Name: "For", Value: v.ModelWords()},
+			{Name: "Asks for", Value: v.TimesWords()}, {Name: "Multiplier now", Value: strconv.Itoa(r.FactorNow) + "×"},
+			{Name: "Why", Value: r.Reason},
+		},
+		Fields: []operatorpages.ConfirmField{factorField(strconv.Itoa(r.Factor)), {
+			Name: "answer", Label: "Answer to the account", Optional: true, Long: true, CharsMax: answerCharsMax,
+		}},
+		Buttons: []operatorpages.ConfirmButton{
+			{Value: string(account.LimitDeclined), Text: "Decline", Variant: ui.Outline},
+			{Value: string(account.LimitDone), Text: "Grant", Icon: ui.IconCheck, Variant: ui.Primary},
+		},
+	}
+	return f, r, true, nil
+}
+
+func (c *Console) askAnswer(p *page.Page) error {
+	f, _, open, err := c.answerForm(p)
+	if err != nil || !open {
 		return err
 	}
-	message := "The request is marked as " + string(state) + ". The account sees it under Limits."
-	return c.RedirectWithToast(p, ui.Success, message, limitAnswersPath)
+	return c.showConfirm(p, http.StatusOK, f)
+}
+
+// answerLimits declines a request, or sets the multiplier as the command “account set-limit-multiplier” does and marks the request as
+// done.
+func (c *Console) answerLimits(p *page.Page) error {
+	f, r, open, err := c.answerForm(p)
+	if err != nil || !open {
+		return err
+	}
+	state := account.LimitState(p.FormValue("do"))
+	f.Fields[0].Value, f.Fields[1].Value = p.FormValue("factor"), p.FormValue("answer")
+	factor := r.FactorNow
+	if state == account.LimitDone {
+		factor = readFactor(&f, f.Fields[0].Value)
+	}
+	return c.confirmed(p, f, func() (func() error, error) {
+		ctx, said := p.Request().Context(), "Declined the request of "+r.Account+"."
+		if state == account.LimitDone {
+			said = "The limits of " + r.Account + " are now " + strconv.Itoa(factor) + "× the usual."
+			if err := c.o.Accounts.SetLimitFactor(ctx, operatorFor(p, r.AccountID), factor); err != nil {
+				return nil, err
+			}
+		}
+		err := c.o.Accounts.AnswerLimits(ctx, p.User, p.Principal().From, r.ID, state, p.FormValue("answer"))
+		return c.then(p, said+" The account sees it under Limits.", limitAnswersPath), err
+	})
 }

@@ -28,6 +28,7 @@ import (
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
+	"umg/billing/stripe"
 	"umg/billing/usage"
 )
 
@@ -64,6 +65,7 @@ type Options struct {
 	Webhooks *webhook.Service
 	Assets   *asset.Service
 	Content  *contentlog.Service
+	Payments *stripe.Service // Payments is nil where credit cannot be bought.
 	Now      app.Clock
 }
 
@@ -88,9 +90,11 @@ func New(r *page.Renderer, o Options) *Console {
 
 // Routes returns the routes of all pages for operators.
 func (c *Console) Routes() []page.Route {
-	return slices.Concat(c.pageRoutes(), c.accountRoutes(), c.credentialRoutes(), c.providerRoutes(), c.oneProviderRoutes(), c.modelRoutes(),
+	return slices.Concat(c.pageRoutes(), c.accountRoutes(), c.accountActionRoutes(), c.jobRoutes(),
+		c.credentialRoutes(), c.providerRoutes(), c.oneProviderRoutes(), c.modelRoutes(),
 		[]page.Route{
 			{Method: http.MethodGet, Path: "/operator/limits", Operator: true, Serve: c.limitAnswers},
+			{Method: http.MethodGet, Path: "/operator/limits/:id", Operator: true, Serve: c.askAnswer},
 			{Method: http.MethodPost, Path: "/operator/limits/:id", Operator: true, Serve: c.answerLimits},
 		})
 }

@@ -43,7 +43,7 @@ func (c *Console) pageRoutes() []page.Route {
 func (c *Console) traffic(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	t := operatorpages.Traffic{Shell: c.Shell(p)}
+	t := operatorpages.Traffic{Shell: c.Shell(p), Query: operatorpages.ParseTrafficQuery(p.QueryParams())}
 	reports, err := c.o.Health.Reports(ctx)
 	var history []health.PauseEvent
 	if err == nil {
@@ -57,6 +57,7 @@ func (c *Console) traffic(p *page.Page) error {
 	}
 	asked := p.QueryParam("replica")
 	if i := slices.IndexFunc(reports, func(r health.Report) bool { return r.Replica == asked }); asked != "" && i >= 0 {
+		t.Query.Replica = asked
 		t.Replica, reports = asked, reports[i:i+1]
 	}
 	for _, d := range history {
@@ -67,7 +68,30 @@ func (c *Console) traffic(p *page.Page) error {
 	slices.SortStableFunc(t.Replicas, func(a, b operatorpages.TrafficReplica) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(reports, func(a, b health.Report) int { return strings.Compare(a.Replica, b.Replica) })
 	c.newHealthView(reports, c.board(p)).fill(&t)
+	c.fillCallers(ctx, &t)
+	p.ReplaceURL(t.Query.Path())
 	return c.Render(p, http.StatusOK, operatorpages.TrafficPage(t))
+}
+
+// fillCallers adds the accounts that are refused most, or those that the search finds. The page works without them.
+func (c *Console) fillCallers(ctx context.Context, t *operatorpages.Traffic) {
+	if c.o.Actions == nil || t.Failure != nil {
+		return
+	}
+	list, refused, err := c.o.Actions.Refused(ctx)
+	if err == nil && t.Query.Text != "" {
+		list, err = c.o.Actions.Callers(ctx, t.Query.Text)
+	}
+	t.Callers.Late = err != nil
+	for _, one := range list {
+		t.Callers.List = append(t.Callers.List, operatorpages.Caller{
+			AccountID: one.AccountID, Account: one.Account, Key: one.KeyID, Refused: one.Refused, RefusedMost: one.RefusedMost,
+			Counted: t.Query.Text != "", Calls: one.Calls, Failed: one.Failed, FirstByte: one.FirstByte(),
+		})
+	}
+	for i := range t.Models {
+		t.Models[i].Refused = refused[t.Models[i].ID]
+	}
 }
 
 // askPause asks before a model or a provider is paused, and says what clients will get.

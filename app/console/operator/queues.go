@@ -90,8 +90,43 @@ func (c *Console) fillQueues(ctx context.Context, q *operatorpages.Queues) error
 		}
 	}
 	f.erasures(e, kept)
+	if err := c.countJobs(ctx, &f); err != nil {
+		return err
+	}
 	slices.SortStableFunc(q.Items, func(a, b operatorpages.QueueItem) int { return a.Since.Compare(b.Since) })
 	q.Items = q.Items[:min(len(q.Items), queueItemsMax)]
+	return nil
+}
+
+// countJobs adds what is failing to the lines of all queues with jobs, and the lines of queues that have no backlog of their own.
+func (c *Console) countJobs(ctx context.Context, f *queueFiller) error {
+	queues := c.jobQueues()
+	for i := range f.q.Kinds {
+		k := &f.q.Kinds[i]
+		queue, known := queues[k.ID]
+		if k.HasJobs = known; !known || k.Off != "" {
+			continue
+		}
+		counts, err := queue.Count(ctx)
+		if err != nil {
+			return err
+		}
+		k.Failing = counts.Failing
+	}
+	for _, id := range []string{operatorpages.QueuePictures, operatorpages.QueuePayments} {
+		queue, known := queues[id]
+		if !known {
+			continue
+		}
+		counts, err := queue.Count(ctx)
+		if err != nil {
+			return err
+		}
+		f.add(operatorpages.QueueKind{
+			ID: id, HasJobs: true, Waiting: counts.Waiting, Working: counts.Working, Failing: counts.Failing, Oldest: counts.Oldest,
+			Behind: f.behind(counts.DueSince),
+		})
+	}
 	return nil
 }
 
@@ -146,7 +181,7 @@ func (f *queueFiller) videos(b video.Backlog) {
 		}
 	}
 	if vain > 0 {
-		k.Trouble = fmt.Sprintf("Providers tell nothing of %d of them.", vain)
+		k.Trouble = fmt.Sprintf("Providers report nothing for %d of them.", vain)
 	}
 	k.Parts = []operatorpages.QueuePart{{Count: b.Removals, What: "to remove"}}
 	k.Done = []operatorpages.QueuePart{{Count: b.Completed, What: "completed"}, {Count: b.Failed, What: "failed"}}
@@ -268,7 +303,8 @@ func (f *queueFiller) erasures(e account.Erasures, kept contentlog.Backlog) {
 	}
 	for _, one := range kept.Trouble {
 		items = append(items, operatorpages.QueueItem{
-			ID: one.AccountID, AccountID: one.AccountID, Since: one.Since, Why: "What it asked and was answered is kept after its time.",
+			ID: one.AccountID, AccountID: one.AccountID, Since: one.Since, NoJob: true,
+			Why: "What it asked and was answered is kept after its time.",
 		})
 	}
 	k := operatorpages.QueueKind{

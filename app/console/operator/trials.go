@@ -90,6 +90,13 @@ func (c *Console) makeCode(p *page.Page) error {
 		Until: p.FormValue("until"), Reason: p.FormValue("reason"),
 	}
 	asked, ok := readCode(&f)
+	proof := c.o.Accounts.Prove(p.Request().Context(), p.Principal(), p.FormValue("current_password"))
+	if refusal := app.AsError(proof); proof != nil {
+		if refusal.Param != "current_password" && refusal.Kind != app.Exhausted {
+			return proof
+		}
+		f.PasswordError, ok = refusal.Message, false
+	}
 	if !ok {
 		return c.renderCode(p, http.StatusUnprocessableEntity, f)
 	}
@@ -136,19 +143,38 @@ func wholeNumber(text string) (int, error) {
 	return int(min(n, math.MaxInt32)), err
 }
 
+// endCodeForm is the question before a code ends.
+func (c *Console) endCodeForm(p *page.Page) (operatorpages.ConfirmForm, error) {
+	one, err := c.o.Accounts.FindPromo(p.Request().Context(), p.Param("code"))
+	if err != nil {
+		return operatorpages.ConfirmForm{}, err
+	}
+	v := viewCode(one)
+	return operatorpages.ConfirmForm{
+		Title: "End " + one.Code + " now?", Text: v.EndWords(), Back: trialsPath + "#codes", BackTitle: "Trials and codes",
+		Action:  v.EndPath(),
+		Buttons: []operatorpages.ConfirmButton{{Text: "End the code", Variant: ui.Destructive}},
+	}, nil
+}
+
 // askEndCode asks before a code ends.
 func (c *Console) askEndCode(p *page.Page) error {
-	one, err := c.o.Accounts.FindPromo(p.Request().Context(), p.Param("code"))
+	f, err := c.endCodeForm(p)
 	if err != nil {
 		return err
 	}
-	e := operatorpages.CodeEnd{Shell: c.Shell(p), Code: viewCode(one)}
-	return c.Render(p, http.StatusOK, operatorpages.CodeEndPage(e))
+	return c.showConfirm(p, http.StatusOK, f)
 }
 
 // endCode ends a code. Ending it a second time changes nothing.
 func (c *Console) endCode(p *page.Page) error {
-	code := p.Param("code")
-	err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.User.Email)
-	return c.Done(p, err, "The code "+code+" has ended.", trialsPath+"#codes")
+	f, err := c.endCodeForm(p)
+	if err != nil {
+		return err
+	}
+	return c.confirmed(p, f, func() (func() error, error) {
+		code := p.Param("code")
+		err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.User.Email)
+		return c.then(p, "The code "+code+" has ended.", f.Back), err
+	})
 }

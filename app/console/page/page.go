@@ -16,6 +16,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/console/notices"
 )
 
 const (
@@ -165,6 +166,11 @@ func (p *Page) Principal() app.Principal {
 	who.SessionID = account.SessionID(p.Session)
 	who.From = app.Origin{IP: p.RealIP(), Agent: p.Request().UserAgent(), RequestID: p.RequestID()}
 	return who
+}
+
+// NoticeReader returns the reader as the reader of their notices.
+func (p *Page) NoticeReader() notices.Reader {
+	return notices.Reader{User: p.User, Principal: p.Principal()}
 }
 
 // Blob writes a whole response. A content type that was set before stays.

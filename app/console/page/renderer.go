@@ -8,8 +8,8 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/notices"
 	"umg/billing"
-	"umg/views"
 	"umg/views/format"
 	"umg/views/ui"
 )
@@ -33,8 +33,8 @@ type Options struct {
 	Booked func(context.Context) error
 	// OperatorsNeedNoCode lets operators without multi-factor authentication reach their pages. It is for demos.
 	OperatorsNeedNoCode bool
-	// CompleteShell adds what only the console knows to the shell of a page of an account: unread notifications and degraded models.
-	CompleteShell func(*Page, *views.Shell)
+	// Notices counts unread notices and lists degraded models for the shell of a page of an account.
+	Notices *notices.Service
 }
 
 // Renderer opens requests as pages and renders answers to them inside the shell of the console. It is safe for concurrent use.
@@ -94,6 +94,9 @@ func (r *Renderer) AwaitBooked(p *Page) {
 
 // APIURL returns the base URL of the API, for code samples.
 func (r *Renderer) APIURL() string { return r.o.BaseURL + "/v1" }
+
+// BaseURL returns scheme and host of the server.
+func (r *Renderer) BaseURL() string { return r.o.BaseURL }
 
 // ThemeOf returns the theme that the reader chose.
 func ThemeOf(r *http.Request) ui.Theme { return ui.ParseTheme(cookieOf(r, themeCookie)) }

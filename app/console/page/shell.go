@@ -22,9 +22,8 @@ func (r *Renderer) Shell(p *Page) views.Shell {
 	}
 	s.Viewer.Account, s.Viewer.Accounts = p.User.Account, r.accounts(p)
 	s.Balance = r.Balance(p)
-	if r.o.CompleteShell != nil {
-		r.o.CompleteShell(p, &s)
-	}
+	ctx, reader := p.Request().Context(), p.NoticeReader()
+	s.Unread, s.Status = r.o.Notices.Unread(ctx, reader, s.Balance), r.o.Notices.TroubledModels(ctx, reader)
 	if p.User.Frozen {
 		s.Frozen = &views.Freeze{Reason: p.User.FrozenReason}
 	}

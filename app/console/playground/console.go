@@ -7,6 +7,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/console/page"
+	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/prompt"
 	"umg/billing/usage"
@@ -18,7 +19,8 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Gateway *gateway.Gateway
 	Reports *usage.Reports
-	Prompts *prompt.Service // Prompts is nil where prompts are not saved.
+	Prompts *prompt.Service     // Prompts is nil where prompts are not saved.
+	Content *contentlog.Service // Content is nil where no content of calls, and so no run, is stored.
 	Now     app.Clock
 
 	// Generate makes a call of the reader and logs its content where the account wants that.

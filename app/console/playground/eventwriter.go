@@ -41,15 +41,17 @@ type event struct {
 	Call *toolCallEvent `json:"call,omitempty"`
 	Raw  string         `json:"raw,omitempty"`
 
-	Facts     [][]string    `json:"facts,omitempty"`
-	Note      string        `json:"note,omitempty"`
-	Request   string        `json:"request,omitempty"`
-	Estimated bool          `json:"estimated,omitempty"`
-	Field     string        `json:"field,omitempty"`
-	Code      string        `json:"code,omitempty"`
-	Doc       string        `json:"doc,omitempty"` // address of the documentation of the code
-	Balance   *balanceEvent `json:"balance,omitempty"`
-	Credit    bool          `json:"credit,omitempty"` // the balance does not cover the request
+	Facts     [][]string       `json:"facts,omitempty"`
+	Stats     []playpages.Stat `json:"stats,omitempty"`
+	Unkept    bool             `json:"unkept,omitempty"` // The run could not be stored, although the account keeps runs.
+	Note      string           `json:"note,omitempty"`
+	Request   string           `json:"request,omitempty"`
+	Estimated bool             `json:"estimated,omitempty"`
+	Field     string           `json:"field,omitempty"`
+	Code      string           `json:"code,omitempty"`
+	Doc       string           `json:"doc,omitempty"` // address of the documentation of the code
+	Balance   *balanceEvent    `json:"balance,omitempty"`
+	Credit    bool             `json:"credit,omitempty"` // the balance does not cover the request
 }
 
 // toolCallEvent is a call of a tool that the answer asks for, complete.

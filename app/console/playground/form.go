@@ -45,6 +45,9 @@ type pane struct {
 // readPanes reads the form of a pane, or all panes that an address names. Invalid input is kept in the view and noted in formErr, so that
 // the page can show it again. Only a form that cannot be parsed is an error.
 func (c *Console) readPanes(p *page.Page) (*pane, error) {
+	if run, err := c.runPanes(p); run != nil || err != nil {
+		return run, err
+	}
 	form, err := FormValues(p)
 	if err == nil && p.Request().Method != http.MethodPost {
 		form, err = c.linkValues(p, form)
@@ -78,7 +81,7 @@ func (c *Console) readPane(p *page.Page, form url.Values, model string) *pane {
 		Image: form.Get("image"), Stream: form.Get("stream") == "true",
 		Tools: PlainLines(form.Get("tools")), ToolChoice: form.Get("tool_choice"), Format: form.Get("format"),
 		SchemaName: strings.TrimSpace(form.Get("schema_name")), Schema: PlainLines(form.Get("schema")),
-		PromptID: form.Get("prompt_id"), PromptVersion: form.Get("prompt_version"),
+		PromptID: form.Get("prompt_id"), PromptVersion: form.Get("prompt_version"), OwnSettings: form.Get("own_settings") == "true",
 	}
 	s.view.Form.Turns, s.formErr = readTurns(form)
 	s.readVars()

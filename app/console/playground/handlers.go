@@ -42,6 +42,8 @@ func (c *Console) show(p *page.Page) error {
 func (c *Console) renderPage(p *page.Page, status int, s *pane) error {
 	s.view.Shell = c.Shell(p)
 	s.view.Path = Path
+	s.view.Owner = p.User.AccountID + "/" + p.User.ID
+	s.view.KeepsRuns = c.o.Content != nil && p.User.KeepContent && p.Principal().Rights.Has(app.ReadContent)
 	if err := c.nameOpened(p, s, &s.view.Pane); err != nil {
 		return err
 	}
@@ -132,12 +134,15 @@ func (c *Console) streamAnswer(p *page.Page, s *pane) error {
 	out := newEventWriter(p.Response(), c.o.Now)
 	defer out.close()
 	if err != nil {
-		return out.end(troubleEvent(CallTrouble(err, p.RequestID())))
+		return out.end(troubleEvent(CallTrouble(err, ""))) // No call was made that a link could lead to.
 	}
 	if err := errors.Join(out.put(requestEvent(s, call)), out.flush(true)); err != nil {
 		return err
 	}
-	result, err := c.generate(p, s, call, out)
+	var heard wholeAnswer
+	began := c.o.Now()
+	result, err := c.generate(p, s, call, teeListener{out, &heard})
+	isUnkept := c.keepRun(p, s, heard.answer(), result, began)
 	if err != nil {
 		e := troubleEvent(CallTrouble(err, call.ID))
 		if result.Cost > 0 { // a part was delivered, and is charged
@@ -146,7 +151,9 @@ func (c *Console) streamAnswer(p *page.Page, s *pane) error {
 		e.Balance = c.newBalance(p)
 		return out.end(e)
 	}
-	return out.end(c.doneEvent(p, result))
+	e := c.doneEvent(p, result)
+	e.Unkept = isUnkept
+	return out.end(e)
 }
 
 // requestEvent shows what a client of the style would send for this answer.
@@ -162,6 +169,7 @@ func requestEvent(s *pane, call gateway.Call) event {
 
 func (c *Console) doneEvent(p *page.Page, r playpages.Result) event {
 	e := event{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.newBalance(p)}
+	e.Stats = r.Stats()
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
 	}
@@ -189,16 +197,20 @@ func (c *Console) newBalance(p *page.Page) *balanceEvent {
 func (c *Console) answerPage(p *page.Page, s *pane) error {
 	call, err := s.call(p, false)
 	var heard wholeAnswer
+	// Called is the id of the request, once a call was made that a link can lead to.
+	called := ""
 	if err == nil {
-		out := NewDeferredResponse(p.Response())
+		called = call.ID
+		out, began := NewDeferredResponse(p.Response()), c.o.Now()
 		var result playpages.Result
 		result, err = c.generate(p, s, call, &heard)
 		heard.turn.Result = &result
+		s.view.Unkept = c.keepRun(p, s, heard.answer(), result, began)
 		s.view.Sent = &playpages.SentPart{Request: PrettyJSON(call.Body), Response: PrettyJSON(heard.frames.Bytes())}
 		out.StartDeadline(c.o.Now())
 	}
 	if err != nil {
-		trouble := CallTrouble(err, p.RequestID())
+		trouble := CallTrouble(err, called)
 		s.view.Trouble = &trouble
 		for i := range s.view.Params {
 			if one := &s.view.Params[i]; one.Path == trouble.Field && one.Error == "" {

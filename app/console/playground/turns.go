@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/prompt"
 	playpages "umg/views/playground"
 )
 
@@ -67,6 +68,17 @@ func readCalls(turn int, text string) ([]playpages.ToolCall, error) {
 		}
 	}
 	return calls, nil
+}
+
+// roleOf is the role of a turn in a saved prompt and in a run.
+func roleOf(t playpages.Turn) string {
+	switch {
+	case t.Answer:
+		return prompt.Assistant
+	case t.CallID != "":
+		return prompt.Tool
+	}
+	return prompt.User
 }
 
 // turnError is an error in a turn of the conversation.

@@ -64,7 +64,7 @@ func (p *pattern) match(f sse.Frame) (text []byte, number int64, ok bool) {
 	}
 	if text, ok = p.unquote(rest[:end]); !ok {
 		// The decoder may join half of a letter with the next text.
-		p.head = p.head[:0]
+		p.forget()
 		return nil, 0, false
 	}
 	p.misses = 0
@@ -108,9 +108,12 @@ func (p *pattern) unquote(quoted []byte) ([]byte, bool) {
 	return p.plain, err == nil
 }
 
+// forget makes that no frame matches until another one is learned.
+func (p *pattern) forget() { p.head = p.head[:0] }
+
 // learn makes a frame with that piece of text, and nothing else, the pattern when the position of the text is certain.
 func (p *pattern) learn(f sse.Frame, text string) {
-	p.head = p.head[:0]
+	p.forget()
 	if p.misses++; p.misses > patternMissesMax || len(f.Raw) > patternBytesMax || len(f.Event) > 0 && !bytes.HasSuffix(f.Event, deltaEvent) {
 		return
 	}

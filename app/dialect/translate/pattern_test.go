@@ -3,7 +3,9 @@ package translate
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -108,5 +110,93 @@ func TestMostPiecesOfATextNeedNoDecoder(t *testing.T) { //nolint:paralleltest //
 		if n := testing.AllocsPerRun(100, func() { transcript.Add(frame) }); n > 1 {
 			t.Errorf("%s: a piece costs %v allocations", style, n)
 		}
+	}
+}
+
+// interruptions are frames that may stand between the pieces of a style.
+var interruptions = map[llm.Style][]string{
+	llm.Chat: {
+		`data: {"id":"c","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}`,
+		`data: {"id":"c","choices":[{"index":0,"delta":{"reasoning_content":"why"}}]}`,
+		`data: {"id":"c","choices":[{"index":1,"delta":{"content":"other"}}]}`,
+		`data: {"id":"c","choices":[{"index":0,"delta":{"content":"\ud83d"}}]}`,
+		`data: {"id":"c","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}`,
+		`data: not JSON`,
+	},
+	llm.Messages: {
+		"event: content_block_stop\ndata: " + `{"type":"content_block_stop","index":0}`,
+		"event: content_block_start\ndata: " + `{"type":"content_block_start","index":1,"content_block":{"type":"thinking","thinking":""}}`,
+		"event: content_block_delta\ndata: " + `{"type":"content_block_delta","index":1,"delta":{"type":"thinking_delta","thinking":"why"}}`,
+		"event: content_block_delta\ndata: " + `{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"other"}}`,
+		"event: message_delta\ndata: " + `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}`,
+		"event: ping\ndata: " + `{"type":"ping"}`,
+	},
+	llm.Responses: {
+		"event: response.output_text.done\ndata: " + `{"type":"response.output_text.done","sequence_number":9,"item_id":"msg","output_index":0,"content_index":0,"text":"x"}`,
+		"event: response.output_text.delta\ndata: " + `{"type":"response.output_text.delta","sequence_number":9,"item_id":"msg","output_index":0,"content_index":1,"delta":"other"}`,
+		"event: response.output_item.done\ndata: " + `{"type":"response.output_item.done","sequence_number":9,"output_index":0,"item":{"type":"message","id":"msg"}}`,
+		"event: response.in_progress\ndata: " + `{"type":"response.in_progress","sequence_number":9}`,
+	},
+	llm.Native: {
+		`data: {"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"},"index":0,"finishReason":"STOP"}],"responseId":"r"}`,
+		`data: {"candidates":[{"content":{"parts":[{"text":"why","thought":true}],"role":"model"},"index":0}],"responseId":"r"}`,
+		`data: {"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":4},"responseId":"r"}`,
+		`data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}],"role":"model"},"index":0}],"responseId":"r"}`,
+	},
+}
+
+// TestATranslatedStreamIsTheSameWithoutADecoder compares what a client gets, and what is counted, of frames that fit a pattern with what
+// it gets when every frame goes through the decoder.
+func TestATranslatedStreamIsTheSameWithoutADecoder(t *testing.T) {
+	t.Parallel()
+	text := rapid.OneOf(
+		rapid.StringOfN(rapid.RuneFrom([]rune(" abc\n\"\\/é日🙂\u2028")), 0, 6, -1),
+		rapid.SampledFrom([]string{"content", "text", "0", "model", "delta", "finish_reason", "STOP", "<think>", "</think>"}))
+	request := &llm.Request{Turns: []llm.Turn{{Role: llm.User, Parts: []llm.Part{{Kind: llm.Text, Text: "hi"}}}}}
+	var fitted atomic.Int64
+	rapid.Check(t, func(t *rapid.T) {
+		upstream := rapid.SampledFrom(llm.Styles()).Draw(t, "upstream")
+		client := rapid.SampledFrom(llm.Styles()).Filter(func(s llm.Style) bool { return s != upstream }).Draw(t, "client")
+		wire := openingOf(upstream)
+		for _, one := range rapid.SliceOfN(text, 1, 30).Draw(t, "texts") {
+			for rapid.IntRange(0, 5).Draw(t, "interrupts") == 0 {
+				wire = append(append(wire, rapid.SampledFrom(interruptions[upstream]).Draw(t, "interruption")...), "\n\n"...)
+			}
+			wire = append(wire, pieces(upstream, []string{rawjson.Quote(one)})...)
+		}
+		from, _ := dialect.Of(upstream)
+		to, _ := dialect.Of(client)
+		options := llm.ResponseOptions{Model: "m", CallID: "req_1", Choices: 1, ThinkText: rapid.Bool().Draw(t, "thinks")}
+		play := func(decodes bool) (string, dialect.StreamStats) {
+			way, err := New(to, from, request, "maker", 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, _ := way.NewStream(options).(*translatedStream)
+			if decodes {
+				s.pattern.misses = patternMissesMax
+			}
+			var frames sse.Reader
+			frames.ResetBytes(wire)
+			var got strings.Builder
+			for f, err := frames.Next(); err == nil; f, err = frames.Next() {
+				before := len(s.pattern.head)
+				out, step, err := s.Frame(nil, f)
+				if before > 0 && s.pattern.misses == 0 {
+					fitted.Add(1)
+				}
+				fmt.Fprintf(&got, "%s%v %v\n", out, step, err)
+			}
+			frames.Close()
+			return got.String(), s.Stats()
+		}
+		quick, quickStats := play(false)
+		slow, slowStats := play(true)
+		if quick != slow || !reflect.DeepEqual(quickStats, slowStats) {
+			t.Fatalf("%s to %s of %s\n%s\nwithout a decoder, and with one\n%s\n%+v\n%+v", upstream, client, wire, quick, slow, quickStats, slowStats)
+		}
+	})
+	if fitted.Load() == 0 {
+		t.Error("no frame fitted a pattern")
 	}
 }

@@ -21,8 +21,11 @@ type translatedStream struct {
 	decoder  llm.StreamDecoder
 	encoder  llm.StreamEncoder
 	events   []llm.Event
-	held     []byte
-	phase    answerPhase
+	// pattern is the last frame when it had one piece of text of this kind and nothing else.
+	pattern pattern
+	piece   llm.PartKind
+	held    []byte
+	phase   answerPhase
 	// open is the kind of the part that has begun and not ended.
 	open   llm.PartKind
 	stops  stopWatcher
@@ -91,8 +94,7 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step,
 	case f.Data == nil:
 		return dst, dialect.Idle, nil
 	default:
-		s.noteFinishReason(f.Data)
-		s.events, err = s.decoder.Decode(s.events[:0], f.Event, f.Data)
+		err = s.read(f)
 	}
 	if failed, ok := errors.AsType[*llm.UpstreamError](err); ok && failed.Reported {
 		s.stats.Usage, s.stats.Reported = failed.Usage, true
@@ -116,6 +118,26 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step,
 		return dst, dialect.Done, nil
 	}
 	return dst, step, err
+}
+
+// read reads the events of a frame. A frame that differs from the last one only in its piece of text needs no decoder. Where the text
+// itself may have marks of reasoning, every frame goes through the decoder.
+func (s *translatedStream) read(f sse.Frame) (err error) {
+	if text, _, ok := s.pattern.match(f); ok {
+		s.events = append(s.events[:0], llm.Event{Kind: llm.EventDelta, Part: s.piece, Delta: string(text)})
+		return nil
+	}
+	s.noteFinishReason(f.Data)
+	s.events, err = s.decoder.Decode(s.events[:0], f.Event, f.Data)
+	s.pattern.forget()
+	if err != nil || len(s.events) != 1 || s.stats.Last || s.options.ThinkText {
+		return err
+	}
+	if e := &s.events[0]; e.Kind == llm.EventDelta && (e.Part == llm.Text || e.Part == llm.Reasoning) {
+		s.piece = e.Part
+		s.pattern.learn(f, e.Delta)
+	}
+	return nil
 }
 
 // countEvents counts what the provider has sent with the last frame. It returns the error of an answer that has failed, without passing on

@@ -224,3 +224,13 @@ func dialectsOf(styles []llm.Style) map[llm.Style]*dialect.Dialect {
 	}
 	return all
 }
+
+func BenchmarkHasMarkedSignature(b *testing.B) {
+	body := []byte(`{"model":"m","max_tokens":5,"temperature":1,"messages":[{"role":"user","content":"` + strings.Repeat("A sentence of a prompt. ", 4096) + `"}]}`)
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if HasMarkedSignature(body) {
+			b.Fatal("there is no mark")
+		}
+	}
+}

@@ -20,4 +20,5 @@ import "./times.js";
 import "./scrollers.js";
 import "./forms.js";
 import "./reorder.js";
+import "./signout.js";
 import "./toasts.js";

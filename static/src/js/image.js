@@ -1,7 +1,7 @@
 // An image for the playground: a file is read here, made smaller when it is too large to send, and kept in a hidden field,
 // so that changing the model or the style does not lose it.
 import { closest } from "./dom.js";
-import { toast } from "./toasts.js";
+import { say, toast } from "./toasts.js";
 
 // Models scale larger pictures down to this many pixels a side, so more would only cost upload time.
 const longestSide = 1568;
@@ -66,7 +66,9 @@ const take = async (file) => {
   try {
     const { blob, note } = await fitted(file, Number(document.querySelector("[data-play]").dataset.imageMax));
     fields().address.value = "";
-    show(await asDataURL(blob), `${file.name || "Image"}${note}`);
+    const name = file.name || "Image";
+    show(await asDataURL(blob), `${name}${note}`);
+    say(`Attached ${name}${note}`);
   } catch {
     toast("danger", "This file cannot be used as an image. PNG, JPEG, WebP and GIF can.");
   }
@@ -83,10 +85,13 @@ document.addEventListener("change", async (event) => {
   }
 });
 
+// takes reports whether the playground gets what is pasted or dropped: also when nothing on the page has the focus.
+const takes = (event) => theComposer() && (event.target === document.body || closest(event, "[data-play]"));
+
 // imageIn finds the picture in what is pasted or dropped, where the models can see it.
 const imageIn = (event, files) => {
   const file = [...(files ?? [])].find((one) => one.type.startsWith("image/"));
-  return closest(event, "[data-play]") && theComposer() && !fields().part.hidden ? file : undefined;
+  return takes(event) && !fields().part.hidden ? file : undefined;
 };
 
 document.addEventListener("paste", (event) => {
@@ -97,7 +102,7 @@ document.addEventListener("paste", (event) => {
   }
 });
 
-const dragged = (event) => event.dataTransfer?.types.includes("Files") && closest(event, "[data-play]") && theComposer();
+const dragged = (event) => event.dataTransfer?.types.includes("Files") && takes(event);
 
 document.addEventListener("dragover", (event) => {
   if (dragged(event)) {

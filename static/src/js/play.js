@@ -1,13 +1,17 @@
 // The playground: one composer, one to four panes. Each module does a part; this one connects them to the page.
 import { closest } from "./dom.js";
 import "./estimate.js";
+import "./playadd.js";
+import "./playcompare.js";
+import "./playhistory.js";
 import { changed, composer, field, page, panes, part, turnsOf } from "./playdom.js";
 import { load, save } from "./playfile.js";
 import { inspect } from "./playinspect.js";
-import { addPane, branch, forget, pick, removePane, settle, unpick } from "./playpanes.js";
-import { clearTrouble, giveImage, runs, start, stop } from "./playrun.js";
+import { branch, forget, pick, removePane, settle, unpick } from "./playpanes.js";
+import { clearTrouble, giveImage, newRun, runs, start, stop } from "./playrun.js";
 import { toEnd } from "./playstream.js";
 import "./playopened.js";
+import "./playshare.js";
 import "./playtools.js";
 import { act, addTurn, bare, trim, waits } from "./playturns.js";
 import "./playvars.js";
@@ -36,8 +40,9 @@ const send = () => {
     return;
   }
   forget();
+  const run = newRun();
   for (const form of asked) {
-    start(form, written(said) ? said : undefined);
+    start(form, written(said) ? said : undefined, run);
   }
   emptyComposer();
 };
@@ -110,7 +115,6 @@ const again = ({ form, from, after }) => {
 const buttons = {
   "[data-stop]": () => [...runs.keys()].forEach(stop),
   "[data-stop-pane]": (button) => stop(button.closest("[data-pane]")),
-  "[data-add-pane]": () => addPane(panes().at(-1)),
   "[data-remove-pane]": (button) => removePane(button.closest("[data-pane]")),
   "[data-pick], [data-winner]": (button) => pick(button.closest("[data-pane]")),
   "[data-unpick]": unpick,
@@ -192,4 +196,5 @@ if (page() && composer()) {
     settle();
   }
   name();
+  changed();
 }

@@ -47,6 +47,9 @@ export const fetched = async (path, data, signal) => {
   return new DOMParser().parseFromString(await answer.text(), "text/html");
 };
 
+// factValue returns a fact by its name, or an empty text.
+export const factValue = (facts, name) => facts.find(([one]) => one === name)?.[1] ?? "";
+
 export const factList = (pairs) => {
   const list = document.createElement("dl");
   list.className = "facts";

@@ -1,7 +1,7 @@
 // A pane as a file, and a file as a pane. What a file says is checked before anything in the page changes.
 import { field, part, settingsOf, turnsOf } from "./playdom.js";
 import { refresh } from "./playpanes.js";
-import { addTurn, bare } from "./playturns.js";
+import { addTurn, bare, finish } from "./playturns.js";
 import { give } from "./playvars.js";
 import { say, toast } from "./toasts.js";
 
@@ -16,18 +16,26 @@ const turnOf = (turn) => {
   return {
     role: turn.dataset.turn, text: value("turn-text"), ...(value("turn-image") && { image: value("turn-image") }),
     ...(calls && { calls: JSON.parse(calls) }), ...(value("turn-call") && { call: value("turn-call") }),
+    ...(turn.dataset.done && { done: JSON.parse(turn.dataset.done) }),
   };
 };
 
-// save gives the pane as a file.
-export const save = (form) => {
+// contentOf is what a file and a run of the history say of a pane.
+export const contentOf = (form) => {
   const fields = {};
   for (const [name, value] of settingsOf(form)) {
     if (value && !["pane", "image_url"].includes(name)) {
       fields[name] = value;
     }
   }
-  const content = { kind, version: 1, fields, prompt: field("prompt").value, turns: turnsOf(form).map(turnOf) };
+  return { kind, version: 1, fields, prompt: field("prompt").value, turns: turnsOf(form).map(turnOf) };
+};
+
+// save gives the pane as a file, without the times and the cost of its answers.
+export const save = (form) => {
+  const content = contentOf(form);
+  const { fields } = content;
+  content.turns.forEach((turn) => delete turn.done);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: "application/json" }));
   link.download = `playground-${(fields.model ?? "model").replace(/[^a-z0-9.-]+/gi, "-")}.json`;
@@ -59,7 +67,8 @@ const parse = (source) => {
   return failed ? { error: failed[1] } : { content };
 };
 
-const put = async (form, { fields, prompt = "", turns }) => {
+// put replaces what a pane has by a content.
+export const put = async (form, { fields, prompt = "", turns }) => {
   const data = new FormData();
   for (const [name, value] of Object.entries(fields)) {
     data.set(name, value);
@@ -71,13 +80,16 @@ const put = async (form, { fields, prompt = "", turns }) => {
   }
   give(Object.entries(fields).filter(([name]) => name.startsWith("var_")).map(([name, value]) => [name.slice(4), value]));
   form.elements.system.value = fields.system ?? "";
+  part(form, "own-settings").checked = fields.own_settings === "true";
   field("prompt").value = prompt;
   turnsOf(form).forEach((turn) => turn.remove());
   for (const turn of turns) {
-    addTurn(form, turn.role, turn);
+    const made = addTurn(form, turn.role, turn);
+    if (turn.done?.facts && turn.role === "assistant") {
+      finish(made, turn.done);
+    }
   }
   bare(form);
-  say("Imported");
 };
 
 // load asks for a file and puts it into the pane.
@@ -89,7 +101,9 @@ export const load = (form) => {
     if (error) {
       toast("danger", error);
     } else {
+      content.turns.forEach((turn) => delete turn.done);
       await put(form, content);
+      say("Imported");
     }
   });
   input.click();

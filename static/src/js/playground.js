@@ -1,5 +1,3 @@
-// The script of the playgrounds and of videos, beside the one of every page.
+// The script of the playgrounds and of pictures, beside the one of every page.
 import "./play.js";
 import "./image.js";
-import "./videos.js";
-import "./videoscrop.js";

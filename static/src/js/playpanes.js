@@ -3,6 +3,7 @@ import { closest } from "./dom.js";
 import { changed, composer, fetched, field, modelName, page, panes, part, settingsOf } from "./playdom.js";
 import { look } from "./playinspect.js";
 import { runs, stop } from "./playrun.js";
+import { copySettings, isOwn } from "./playshare.js";
 import { copyTurns } from "./playturns.js";
 import { say, toast } from "./toasts.js";
 
@@ -22,7 +23,7 @@ export const settle = () => {
   const sees = all.some((form) => form.querySelector("[data-part=model]").dataset.takesImage === "true");
   part(composer(), "image-part").hidden = !sees;
   const address = new URL(location.href);
-  for (const name of ["model", "prompt", "version", "style"]) {
+  for (const name of ["model", "prompt", "version", "style", "run"]) {
     address.searchParams.delete(name);
   }
   chosen.forEach((id) => address.searchParams.append("model", id));
@@ -57,14 +58,14 @@ const take = (form, fresh, sent) => {
   for (const name of ["model", "side"]) {
     const [old, next] = [form, fresh].map((one) => one.querySelector(`[data-part=${name}]`));
     const folds = [...old.querySelectorAll("details")].map((one) => one.open);
-    const shares = old.querySelector("[data-share]")?.checked;
+    const own = part(old, "own-settings")?.checked;
     keepNewer(old, next, sent);
     old.replaceWith(next);
     next.querySelectorAll("details").forEach((one, i) => {
       one.open ||= folds[i] ?? false;
     });
-    if (shares !== undefined) {
-      next.querySelector("[data-share]").checked = shares;
+    if (own !== undefined) {
+      part(next, "own-settings").checked = own;
     }
   }
   form.setAttribute("aria-label", fresh.getAttribute("aria-label"));
@@ -97,13 +98,6 @@ export const refresh = async (form, data = settingsOf(form)) => {
   }
 };
 
-// another is the model for a new pane: the next that is in no pane yet.
-const another = (form) => {
-  const taken = panes().map((one) => one.querySelector("[name=model]:checked")?.value);
-  const all = [...form.querySelectorAll("[name=model]")].map((one) => one.value);
-  return all.find((id) => !taken.includes(id)) ?? taken.at(-1);
-};
-
 const free = () => {
   const numbers = panes().map((form) => form.dataset.number);
   return ["0", "1", "2", "3"].find((n) => !numbers.includes(n));
@@ -112,8 +106,8 @@ const free = () => {
 // True while the settings of a new pane are requested: a second pane at the same time would get the same number.
 let adding = false;
 
-// addPane opens a pane beside another, with its settings and its conversation.
-export const addPane = async (from, { model = another(from), last = null } = {}) => {
+// addPane opens a pane beside another, with its conversation and the shared settings. A branch keeps the settings of its origin.
+export const addPane = async (from, { model, last = null }) => {
   const number = free();
   if (adding || number === undefined || panes().length >= most()) {
     return null;
@@ -122,6 +116,10 @@ export const addPane = async (from, { model = another(from), last = null } = {})
   const data = settingsOf(from);
   data.set("pane", number);
   data.set("model", model);
+  const keepsOwn = last !== null && isOwn(from);
+  if (!keepsOwn) {
+    data.delete("own_settings");
+  }
   try {
     const form = (await fetched(settingsPath, data)).querySelector("[data-pane]");
     // A pane that was put away may have the same number.
@@ -132,6 +130,10 @@ export const addPane = async (from, { model = another(from), last = null } = {})
       part(one, "system").open = false;
     }
     copyTurns(from, form, last);
+    const sharing = panes().find((one) => one !== form && !isOwn(one));
+    if (!keepsOwn && sharing) {
+      copySettings(sharing, form);
+    }
     form.dispatchEvent(new CustomEvent("page:content", { bubbles: true }));
     settle();
     form.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -172,7 +174,7 @@ export const forget = () => {
 
 const named = new Intl.ListFormat("en", { type: "conjunction" });
 
-// pick goes on with one pane. The others are put away, and what they are still being answered is stopped.
+// pick continues with one pane. The others are put away, and what they are still being answered is stopped.
 export const pick = (form) => {
   const all = panes();
   if (all.length < 2) {
@@ -186,11 +188,11 @@ export const pick = (form) => {
   others.forEach(stop);
   part(page(), "put-away").append(...others);
   settle();
-  const words = `Going on with ${modelName(form)}. ${named.format(others.map(modelName))} ${others.length > 1 ? "are" : "is"} put away.`;
+  const words = `Continuing with ${modelName(form)}. ${named.format(others.map(modelName))} ${others.length > 1 ? "are" : "is"} closed.`;
   part(composer(), "picked-words").textContent = words;
   part(composer(), "picked").hidden = false;
   field("prompt").focus();
-  say(`${words} The button before the message brings ${others.length > 1 ? "them" : "it"} back.`);
+  say(`${words} The button before the message reopens ${others.length > 1 ? "them" : "it"}.`);
 };
 
 // unpick brings back what pick has put away.
@@ -205,7 +207,7 @@ export const unpick = () => {
   }
   settle();
   (form.querySelector("[data-winner]") ?? form.querySelector(".model-button")).focus();
-  say(`${named.format(others.map(modelName))} ${others.length > 1 ? "are" : "is"} back`);
+  say(`${named.format(others.map(modelName))} ${others.length > 1 ? "are" : "is"} open again`);
 };
 
 // branch opens the conversation up to a turn in a pane of its own, or in a new tab when there is no room.
@@ -223,34 +225,11 @@ export const branch = async (form, turn) => {
   word.remove();
 };
 
-const shared = ["system", "tools", "tool_choice", "format", "schema_name", "schema"];
-const shares = (form) => panes().length > 1 && form.querySelector("[data-share]").checked;
-
-// What is the same in all panes is written in one and copied to the others.
-const spread = (control) => {
-  const form = control.closest("[data-pane]");
-  if (!form || !shared.includes(control.name) || !shares(form)) {
-    return;
-  }
-  for (const other of panes().filter((one) => one !== form && shares(one))) {
-    for (const twin of other.querySelectorAll(`[name="${control.name}"]`)) {
-      if (twin.type === "radio") {
-        twin.checked = twin.value === control.value;
-      } else {
-        twin.value = control.value;
-      }
-    }
-  }
-};
-
-document.addEventListener("input", (event) => event.target.name && spread(event.target));
-
 document.addEventListener("change", (event) => {
   const form = closest(event, "[data-pane]");
   if (!form) {
     return;
   }
-  spread(event.target);
   if (event.target.name === "style") {
     refresh(form);
   } else if (event.target.name === "model") {
@@ -310,17 +289,3 @@ document.addEventListener("keydown", (event) => {
     (list.querySelector(".model-row:not([hidden]) :checked") ?? list.querySelector(".model-row:not([hidden]) input"))?.focus();
   }
 }, true);
-
-document.addEventListener("input", (event) => {
-  const filter = closest(event, "[data-model-filter]");
-  if (!filter) {
-    return;
-  }
-  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let found = 0;
-  for (const row of filter.closest("[data-models]").querySelectorAll(".model-row")) {
-    row.hidden = !words.every((word) => row.dataset.words.includes(word));
-    found += row.hidden ? 0 : 1;
-  }
-  part(filter.closest("[data-models]"), "model-none").hidden = found > 0;
-});

@@ -1,9 +1,9 @@
 // The running answers, at most one in each pane. A failure of one does not affect the others.
-import { changed, composer, factList, field, modelName, page, panes, part, shape, valuesOf, wait } from "./playdom.js";
+import { changed, composer, factList, factValue, field, modelName, page, panes, part, shape, valuesOf, wait } from "./playdom.js";
 import { heard, sent } from "./playinspect.js";
-import { addTurn, asJSON, bare, finish, setCalls, waits } from "./playturns.js";
+import { addTurn, asJSON, bare, finish, requestLine, setCalls, waits } from "./playturns.js";
 import { listen, toEnd, writer } from "./playstream.js";
-import { say } from "./toasts.js";
+import { say, toast } from "./toasts.js";
 
 const askAgainMilliseconds = [150, 350, 700, 1500];
 // The running answers, by the form of their pane.
@@ -67,10 +67,10 @@ export const blame = (wrong, text) => {
 };
 
 // trouble says why there is no answer, and beside which field the mistake is.
-export const trouble = (form, { text, facts = [], field: name = "", credit = false, doc = "" }) => {
+export const trouble = (form, { text, facts = [], field: name = "", credit = false, doc = "", request = "" }) => {
   const box = shape("play-error");
   box.querySelector("strong").textContent = text;
-  box.querySelector("dl").replaceWith(factList(facts));
+  box.querySelector("dl").replaceWith(factList(facts), ...(request ? [requestLine(request)] : []));
   const link = box.querySelector("a");
   link.hidden = !credit && !doc;
   if (doc && !credit) {
@@ -147,7 +147,10 @@ const complete = (run, event) => {
   balance(event.balance);
   toEnd(part(run.form, "talk"));
   heard(run, event);
-  const cost = event.facts.find(([name]) => name === "Cost")?.[1] ?? "";
+  if (event.unkept) {
+    toast("danger", "This run could not be kept. Its content may be too large.");
+  }
+  const cost = factValue(event.facts, "Cost");
   say(`${sole() ? "" : `${modelName(run.form)}: `}Answer complete, cost ${cost}`);
 };
 
@@ -206,9 +209,15 @@ const stopped = async (run) => {
   }
 };
 
+const letters = "0123456789abcdefghijklmnopqrstuv";
+
+// newRun is the id of a run: of one message that is sent to one or more models.
+export const newRun = () => `run_${[...crypto.getRandomValues(new Uint8Array(26))].map((byte) => letters[byte % 32]).join("")}`;
+
 // start asks one pane's model. With a message it is added to the conversation; without, its end is answered.
-export const start = async (form, message) => {
+export const start = async (form, message, runID = newRun()) => {
   const data = valuesOf(form);
+  data.set("run", runID);
   clearTrouble(form);
   const log = part(form, "talk");
   const user = message ? addTurn(form, "user", { text: message.prompt, image: message.image }) : null;
@@ -235,10 +244,11 @@ export const start = async (form, message) => {
     show(form);
     await stopped(run);
   } else if (ill && !run.ended) {
-    fail(run, { ...ill, facts: run.request ? [["Request", run.request]] : [] });
+    fail(run, { ...ill, request: ill.made ? run.request : "", facts: run.request && !ill.made ? [["Request", run.request]] : [] });
   }
   show(form);
   changed();
+  page().dispatchEvent(new CustomEvent("play:ended", { detail: { form, run: runID } }));
 };
 
 export const stop = (form) => runs.get(form)?.controller.abort();

@@ -179,12 +179,12 @@ export const listen = async (path, data, signal, { begin, take }) => {
   }
   try {
     await read(answer.body, take);
-    return { text: "The connection ended before the answer did." };
+    return { text: "The connection ended before the answer did.", made: true };
   } catch (error) {
     if (signal.aborted) {
       return { stopped: true };
     }
     console.error(error);
-    return { text: "The connection ended before the answer did." };
+    return { text: "The connection ended before the answer did.", made: true };
   }
 };

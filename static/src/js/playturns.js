@@ -160,6 +160,8 @@ const save = (turn) => {
     if (turn.dataset.turn === "assistant") {
       part(turn, "turn-note").value = "Edited by you";
       part(turn, "facts").textContent = "Edited by you";
+      delete turn.dataset.stats;
+      delete turn.dataset.done;
     }
   }
   closeEditor(turn);
@@ -218,14 +220,22 @@ export const act = (button) => {
   }
 };
 
-// finish writes below an answer what it took.
-export const finish = (turn, event) => {
+// requestLine leads to the page of a request.
+export const requestLine = (id) => {
   const line = shape("play-request");
   const link = part(line, "request-link");
-  link.textContent = event.request;
-  link.href = `/console/requests/${encodeURIComponent(event.request)}`;
-  line.querySelector("[data-copy]").dataset.copy = event.request;
-  part(turn, "facts").replaceChildren(factList(event.facts), line);
+  link.textContent = id;
+  link.href = `/console/requests/${encodeURIComponent(id)}`;
+  line.querySelector("[data-copy]").dataset.copy = id;
+  return line;
+};
+
+// finish writes below an answer what it took.
+export const finish = (turn, event) => {
+  part(turn, "facts").replaceChildren(factList(event.facts), requestLine(event.request));
+  turn.dataset.stats = JSON.stringify(event.stats ?? []);
+  const { facts, stats, note, request } = event;
+  turn.dataset.done = JSON.stringify({ facts, stats, note, request });
   part(turn, "turn-note").value = event.note;
 };
 

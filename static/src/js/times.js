@@ -33,7 +33,7 @@ const whole = new Intl.DateTimeFormat("en-GB", { timeZone, dateStyle: "medium", 
 const wholeUTC = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long", timeZone: "UTC", ...hours });
 
 // The words are the same as the server's, so that the page does not change when the script writes them again.
-const tell = {
+export const tell = {
   moment: (at) => {
     const [day, today] = [dateOf(at), dateOf(new Date())];
     if (day.text === today.text && day.year === today.year) {

@@ -1,6 +1,11 @@
 // The video pages: what a video will cost while its form is filled in, how long it has been waited for, the frames of its
 // spritesheet one by one, and the number of ticked videos in the list.
 import { closest, onContent } from "./dom.js";
+import "./videoscrop.js";
+// What other scripts share with app.js is named here too, so that all of it stays in one file that every page has loaded already.
+import "./copy.js";
+import "./times.js";
+import "./toasts.js";
 
 const nanosPerDollar = 1_000_000_000n;
 const tick = 1000;
