@@ -210,19 +210,19 @@ func (c *Client) send(ctx context.Context, t *target, attempt *Attempt) (*Answer
 	if t.body != nil {
 		t.body.apply(p, attempt.Betas)
 	}
-	header = c.withParent(ctx, header)
-	s := &outgoing{payload: p}
-	body, err := s.open()
-	if err != nil {
-		return nil, NewFault(ClassSetup, err)
+	s := attempt.Space
+	if s == nil {
+		s = &Space{}
 	}
-	resp, err := t.exchange(ctx, &http.Request{ //nolint:bodyclose // The answer closes it.
-		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: body, GetBody: s.reopen, ContentLength: int64(len(p.Data)),
-	}, p, &s.connection)
+	s.payload = p
+	s.request = http.Request{
+		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: c.withParent(ctx, header), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: s.open(), GetBody: s.reopen, ContentLength: int64(len(p.Data)),
+	}
+	resp, err := t.exchange(ctx, &s.request, p, s) //nolint:bodyclose // The answer closes it.
 	if err != nil {
 		f := FaultOf(ctx, err)
-		f.Sent = s.connection.written.Load()
+		f.Sent = s.wasWritten()
 		return nil, f
 	}
 	if attempt.Observe != nil {
@@ -249,6 +249,8 @@ type Answer struct {
 	target *target
 	body   io.ReadCloser
 	length int64
+	// lateClose means that a timer may still close the answer.
+	lateClose bool
 }
 
 // checkContentType checks the type of an answer. Both JSON and a stream are accepted, whatever the request asked for.
@@ -279,7 +281,8 @@ func (a *Answer) checkContentType(h http.Header) *Fault {
 // statusFault reads an error answer and closes it. It waits for the body only for failureWaitMax, because the status is known.
 func (a *Answer) statusFault(resp *http.Response) *Fault {
 	defer a.Close()
-	defer time.AfterFunc(failureWaitMax, a.Close).Stop()
+	timer := time.AfterFunc(failureWaitMax, a.Close)
+	defer func() { a.lateClose = !timer.Stop() }()
 	body, err := io.ReadAll(io.LimitReader(a.body, failureBytesMax))
 	if err != nil && context.Cause(a.ctx) != nil {
 		if f := FaultOf(a.ctx, err); f.Class == ClassClient || f.Class == ClassEnded {

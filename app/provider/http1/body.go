@@ -37,7 +37,7 @@ type framing struct {
 }
 
 // Read reads the body. Its memory is held only while bytes are there that no one has read.
-func (x *exchange) Read(p []byte) (int, error) {
+func (x *Exchange) Read(p []byte) (int, error) {
 	x.mu.Lock()
 	switch {
 	case x.closed:
@@ -72,7 +72,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 }
 
 // failure is the error for the caller: the cause of the context's end, if it has ended.
-func (x *exchange) failure(err error) error {
+func (x *Exchange) failure(err error) error {
 	switch {
 	case x.ctx.Err() != nil:
 		return context.Cause(x.ctx)
@@ -83,7 +83,7 @@ func (x *exchange) failure(err error) error {
 }
 
 // Close ends the exchange. The connection is used again when the body was read to its end, or when the rest of it has arrived.
-func (x *exchange) Close() error {
+func (x *Exchange) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {

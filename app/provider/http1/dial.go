@@ -134,7 +134,7 @@ func (t *Transport) askTunnel(ctx context.Context, c *conn, address string) (sta
 	if _, err := c.stream.Write([]byte(b.String() + "\r\n")); err != nil {
 		return 0, err
 	}
-	x := &exchange{transport: t, conn: c, ctx: ctx}
+	x := &Exchange{exchange: exchange{transport: t, conn: c, ctx: ctx}}
 	left := t.options.HeadBytesMax
 	for range informationalMax {
 		answer, err := x.nextHead(&left)

@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,36 +21,79 @@ const (
 	lateWriteMax = 50 * time.Millisecond
 )
 
-// exchange is one request with its answer. It is the body of the answer too.
+// Exchange is one request with its answer, and the body of the answer. Its memory may be used for one exchange after the other. The zero
+// value is ready for Do.
+type Exchange struct {
+	written atomic.Bool // All of the request was written.
+	header  headerMemory
+	onEnd   func() // OnEnd is interrupt, which is made once.
+
+	mu sync.Mutex
+	exchange
+}
+
+// exchange is the part of an Exchange that begins anew with each request.
 type exchange struct {
 	transport *Transport
 	conn      *conn
 	ctx       context.Context //nolint:containedctx // Its end ends the exchange.
 	trace     *httptrace.ClientTrace
 	stop      func() bool // Stop ends the watch over the context; nil when the context cannot end.
+	request   outgoing
 	response  http.Response
 	framing   framing
 	mustClose bool
+	reused    bool // The connection has carried other requests before.
 	answered  bool // A byte of the answer has come.
 
-	mu       sync.Mutex
-	reading  bool // A Read goes on, and ends the exchange when it was closed during it.
-	closed   bool
-	finished bool // The exchange has given up its connection.
-	writing  bool // A goroutine writes the request.
-	writeErr error
-	err      error // Err is what Read returns from now on.
+	// Mu guards what follows.
+
+	reading     bool // A Read goes on, and ends the exchange when it was closed during it.
+	closed      bool
+	finished    bool // The exchange has given up its connection.
+	writing     bool // A goroutine writes the request.
+	interrupted bool // A goroutine may still run interrupt.
+	writeErr    error
+	err         error // Err is what Read returns from now on.
+}
+
+// Response is the answer. Its header is good until the exchange is used again.
+func (x *Exchange) Response() *http.Response { return &x.response }
+
+// WasReused reports whether the connection had carried other requests.
+func (x *Exchange) WasReused() bool { return x.reused }
+
+// WasAnswered reports whether a byte of the answer has come.
+func (x *Exchange) WasAnswered() bool { return x.answered }
+
+// WasWritten reports whether all of the request was written to a connection.
+func (x *Exchange) WasWritten() bool { return x.written.Load() }
+
+// Release lets go of an ended exchange, whose memory can then be used again. It reports false while something of it goes on.
+func (x *Exchange) Release() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.writing || x.interrupted || x.reading || x.conn != nil && !x.finished {
+		return false
+	}
+	x.exchange = exchange{}
+	x.written.Store(false)
+	x.header.clear()
+	return true
 }
 
 // watch ends the reads and writes of the exchange when the context ends.
-func (x *exchange) watch() {
+func (x *Exchange) watch() {
 	if x.ctx.Done() != nil {
-		x.stop = context.AfterFunc(x.ctx, x.interrupt)
+		if x.onEnd == nil {
+			x.onEnd = x.interrupt
+		}
+		x.stop = context.AfterFunc(x.ctx, x.onEnd)
 	}
 }
 
 // interrupt ends the reads and writes of the exchange.
-func (x *exchange) interrupt() {
+func (x *Exchange) interrupt() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.finished {
@@ -58,13 +102,13 @@ func (x *exchange) interrupt() {
 }
 
 // finish gives the connection back, for another request when it can carry one. The caller holds the lock.
-func (x *exchange) finish(whole bool) {
+func (x *Exchange) finish(whole bool) {
 	if x.finished {
 		return
 	}
 	x.finished = true
 	if x.stop != nil && !x.stop() {
-		whole = false // The deadline of the connection may be past.
+		whole, x.interrupted = false, true // The deadline of the connection may be past.
 	}
 	c := x.conn
 	switch {
@@ -80,7 +124,7 @@ func (x *exchange) finish(whole bool) {
 }
 
 // wrote ends the goroutine that writes the request.
-func (x *exchange) wrote(c *conn, err error) {
+func (x *Exchange) wrote(c *conn, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.writing, x.writeErr = false, err
@@ -97,10 +141,10 @@ func (x *exchange) wrote(c *conn, err error) {
 }
 
 // run sends the request and reads the head of the answer. The caller ends the exchange when it fails.
-func (x *exchange) run(r *http.Request, q *outgoing) error {
+func (x *Exchange) run(r *http.Request) error {
 	x.watch()
-	writeErr := x.send(r, q)
-	if writeErr != nil && (x.ctx.Err() != nil || !isNetworkError(writeErr) || x.conn.socket.sent.Load() == q.sentBefore) {
+	writeErr := x.send(r)
+	if writeErr != nil && (x.ctx.Err() != nil || !isNetworkError(writeErr) || x.conn.socket.sent.Load() == x.request.sentBefore) {
 		return writeErr
 	}
 	if writeErr != nil {
@@ -122,7 +166,8 @@ func (x *exchange) run(r *http.Request, q *outgoing) error {
 }
 
 // send writes the request: at once when it is short, and in a goroutine when the server may answer before it has taken all of it.
-func (x *exchange) send(r *http.Request, q *outgoing) error {
+func (x *Exchange) send(r *http.Request) error {
+	q := &x.request
 	if q.length <= inlineBytesMax {
 		err := q.write(x.conn, r)
 		x.reportWritten(err)
@@ -139,14 +184,15 @@ func (x *exchange) send(r *http.Request, q *outgoing) error {
 	return nil
 }
 
-func (x *exchange) reportWritten(err error) {
+func (x *Exchange) reportWritten(err error) {
+	x.written.Store(err == nil)
 	if x.trace != nil && x.trace.WroteRequest != nil {
 		x.trace.WroteRequest(httptrace.WroteRequestInfo{Err: err})
 	}
 }
 
 // readHead reads the head of the answer, after any informational ones.
-func (x *exchange) readHead(r *http.Request) error {
+func (x *Exchange) readHead(r *http.Request) error {
 	left := x.transport.options.HeadBytesMax
 	for range informationalMax {
 		h, err := x.nextHead(&left)
@@ -170,7 +216,7 @@ func (x *exchange) readHead(r *http.Request) error {
 }
 
 // nextHead reads one head of at most left bytes.
-func (x *exchange) nextHead(left *int) (head, error) {
+func (x *Exchange) nextHead(left *int) (head, error) {
 	in := x.conn.in
 	for from := 0; ; {
 		length, next, err := headEnd(in.bytes(), from)
@@ -180,7 +226,7 @@ func (x *exchange) nextHead(left *int) (head, error) {
 		case length > *left || length == 0 && in.len() > *left:
 			return head{}, fmt.Errorf("%w of %d bytes", errHeadTooLarge, x.transport.options.HeadBytesMax)
 		case length > 0:
-			h, err := parseHead(in.bytes()[:length])
+			h, err := parseHead(in.bytes()[:length], &x.header)
 			*left -= length
 			in.consume(length)
 			return h, err
@@ -209,8 +255,11 @@ func (e *readError) Error() string {
 }
 func (e *readError) Unwrap() error { return e.cause }
 
+// chunkedEncoding has no room for a second value, so that to add one makes a copy.
+var chunkedEncoding = []string{"chunked"}
+
 // accept makes the response of a head.
-func (x *exchange) accept(r *http.Request, h *head) {
+func (x *Exchange) accept(r *http.Request, h *head) {
 	p := &x.response
 	*p = http.Response{
 		Status: h.text, StatusCode: h.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: h.minor, Header: h.header,
@@ -220,7 +269,7 @@ func (x *exchange) accept(r *http.Request, h *head) {
 		p.Proto = "HTTP/1.0"
 	}
 	if h.chunked {
-		p.TransferEncoding = []string{"chunked"}
+		p.TransferEncoding = chunkedEncoding
 	}
 	x.mustClose = x.mustClose || h.mustClose || r.Close || x.transport.options.DisableKeepAlives
 	switch {

@@ -47,8 +47,35 @@ type head struct {
 	mustClose bool // MustClose means that no other request can follow.
 }
 
-// parseHead parses a whole head, which ends with an empty line. It changes the case of names in p.
-func parseHead(p []byte) (head, error) {
+// keptLinesMax bounds the lines of a header whose memory is used again.
+const keptLinesMax = 64
+
+// headerMemory is memory for the header of an answer.
+type headerMemory struct {
+	header http.Header
+	values []string
+}
+
+// take returns an empty header, and values for its lines.
+func (m *headerMemory) take(lines int) (http.Header, []string) {
+	if lines > keptLinesMax {
+		return make(http.Header, lines), make([]string, lines)
+	}
+	m.clear()
+	if m.header == nil || cap(m.values) < lines {
+		m.header, m.values = make(http.Header, lines), make([]string, lines)
+	}
+	m.values = m.values[:lines]
+	return m.header, m.values
+}
+
+func (m *headerMemory) clear() {
+	clear(m.header)
+	clear(m.values)
+}
+
+// parseHead parses a whole head, which ends with an empty line. It changes the case of names in p, and uses what memory held.
+func parseHead(p []byte, memory *headerMemory) (head, error) {
 	h := head{length: -1}
 	lines := 0
 	for at := bytes.IndexByte(p, '\n') + 1; at < len(p)-2; lines++ {
@@ -63,8 +90,8 @@ func parseHead(p []byte) (head, error) {
 	if err := h.parseStatus(line); err != nil {
 		return h, err
 	}
-	h.header = make(http.Header, lines)
-	values := make([]string, lines)
+	header, values := memory.take(lines)
+	h.header = header
 	for len(rest) > 2 {
 		line, rest, _ = strings.Cut(rest, "\r\n")
 		name, value, _ := strings.Cut(line, ":")

@@ -30,7 +30,7 @@ func TestAWaitingStreamHoldsNoBuffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, _ := resp.Body.(*exchange)
+	x, _ := resp.Body.(*Exchange)
 	if x == nil || x.conn.in.data == nil {
 		t.Fatal("the bytes of the body are not held")
 	}

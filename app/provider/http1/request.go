@@ -48,27 +48,27 @@ func isNetworkError(err error) bool {
 	return !isRequest
 }
 
-// checkRequest checks everything of a request that is written as it is.
-func checkRequest(r *http.Request) (outgoing, error) {
-	q := outgoing{host: r.Host, length: r.ContentLength}
+// check checks everything of a request that is written as it is.
+func (q *outgoing) check(r *http.Request) error {
+	q.host, q.length = r.Host, r.ContentLength
 	switch {
 	case r.URL == nil || r.URL.Host == "":
-		return q, wrongRequest("the address has no host")
+		return wrongRequest("the address has no host")
 	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
-		return q, wrongRequest("the scheme is neither http nor https")
+		return wrongRequest("the scheme is neither http nor https")
 	case !isToken(r.Method):
-		return q, wrongRequest("the method has a wrong character")
+		return wrongRequest("the method has a wrong character")
 	}
 	if q.host == "" {
 		q.host = r.URL.Host
 	}
 	host, err := httpguts.PunycodeHostPort(q.host)
 	if err != nil || !httpguts.ValidHostHeader(host) {
-		return q, wrongRequest("the host has a wrong character")
+		return wrongRequest("the host has a wrong character")
 	}
 	q.host = removeZone(host)
 	if err := checkHeader(r.Header); err != nil {
-		return q, err
+		return err
 	}
 	switch {
 	case r.Body == nil || r.Body == http.NoBody:
@@ -76,12 +76,12 @@ func checkRequest(r *http.Request) (outgoing, error) {
 	case q.length == 0:
 		var one [1]byte
 		if n, err := io.ReadFull(r.Body, one[:]); n > 0 || !errors.Is(err, io.EOF) {
-			return q, wrongRequest("the length of the body is not known")
+			return wrongRequest("the length of the body is not known")
 		}
 	case q.length < 0:
-		return q, wrongRequest("the length of the body is not known")
+		return wrongRequest("the length of the body is not known")
 	}
-	return q, nil
+	return nil
 }
 
 // checkHeader fails when a name or a value would change how the head is read.

@@ -96,29 +96,43 @@ func setStandard[T int | time.Duration](to *T, standard T) {
 // RoundTrip sends a request and returns its answer. It sends the request again on a fresh connection when an idle one turns out dead,
 // under the rules of net/http.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	q, err := checkRequest(r)
+	x, err := t.Do(r.Context(), r, &Exchange{})
 	if err != nil {
-		closeBody(r)
 		return nil, err
+	}
+	return &x.response, nil
+}
+
+// Do is RoundTrip in a context instead of that of the request, and in the memory of an exchange. It returns the exchange whose Response
+// is the answer: another one when something of an earlier request goes on in that memory, or when the request was sent twice.
+func (t *Transport) Do(ctx context.Context, r *http.Request, x *Exchange) (*Exchange, error) {
+	if !x.Release() {
+		x = &Exchange{}
+	}
+	q := &x.request
+	if err := q.check(r); err != nil {
+		closeBody(r)
+		return x, err
 	}
 	q.mustClose = t.options.DisableKeepAlives || r.Close || httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
 	if t.proxy.url != nil && r.URL.Scheme == "http" {
 		q.viaProxy, q.proxyAuth = true, t.proxy.auth
 	}
-	resp, again, err := t.roundTrip(r, &q, false)
+	again, err := t.roundTrip(ctx, r, x, false)
 	if err == nil || !again {
-		return resp, err
+		return x, err
 	}
 	if r.Body != nil && r.Body != http.NoBody {
 		body, bodyErr := r.GetBody()
 		if bodyErr != nil {
-			return nil, err
+			return x, err
 		}
-		r = r.WithContext(r.Context())
+		r = r.WithContext(ctx)
 		r.Body = body
 	}
-	resp, _, err = t.roundTrip(r, &q, true)
-	return resp, err
+	x = &Exchange{exchange: exchange{request: x.request}}
+	_, err = t.roundTrip(ctx, r, x, true)
+	return x, err
 }
 
 func closeBody(r *http.Request) {
@@ -128,30 +142,29 @@ func closeBody(r *http.Request) {
 }
 
 // roundTrip makes one attempt. It reports whether the request may be sent again.
-func (t *Transport) roundTrip(r *http.Request, q *outgoing, fresh bool) (_ *http.Response, again bool, _ error) {
-	ctx := r.Context()
+func (t *Transport) roundTrip(ctx context.Context, r *http.Request, x *Exchange, fresh bool) (again bool, _ error) {
 	trace := httptrace.ContextClientTrace(ctx)
 	c, err := t.connection(ctx, r, trace, fresh)
 	if err != nil {
 		closeBody(r)
-		return nil, false, err
+		return false, err
 	}
-	reused := c.reused
-	q.sentBefore = c.socket.sent.Load()
-	x := &exchange{transport: t, conn: c, ctx: ctx, trace: trace, mustClose: q.mustClose}
-	if err = x.run(r, q); err == nil {
-		return &x.response, false, nil
+	x.transport, x.ctx, x.trace, x.mustClose, x.reused = t, ctx, trace, x.request.mustClose, c.reused
+	x.request.sentBefore = c.socket.sent.Load()
+	x.conn = c
+	if err = x.run(r); err == nil {
+		return false, nil
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	unsent := !x.writing && c.socket.sent.Load() == q.sentBefore
-	again = reused && ctx.Err() == nil && mayRepeat(r, x, err, unsent)
+	unsent := !x.writing && c.socket.sent.Load() == x.request.sentBefore
+	again = x.reused && ctx.Err() == nil && mayRepeat(r, x, err, unsent)
 	x.finish(false)
-	return nil, again, x.failure(err)
+	return again, x.failure(err)
 }
 
 // mayRepeat reports whether a request that failed on a connection that was idle may be sent once more.
-func mayRepeat(r *http.Request, x *exchange, err error, unsent bool) bool {
+func mayRepeat(r *http.Request, x *Exchange, err error, unsent bool) bool {
 	if !isNetworkError(err) || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 		return false
 	}

@@ -260,3 +260,64 @@ func TestAWaitingStreamHasNoGoroutines(t *testing.T) {
 	}
 	cancel(errGivenUp)
 }
+
+// TestTheMemoryOfAnExchangeIsUsedAgain sends requests whose answers differ in their headers, and asks for the memory while it is in use.
+func TestTheMemoryOfAnExchangeIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	bothKinds(t, func(t *testing.T, secure bool) {
+		answers := []string{
+			"HTTP/1.1 200 OK\r\nX-First: 1\r\nContent-Length: 5\r\n\r\nfirst",
+			"HTTP/1.1 404 Not Found\r\nX-Second: 2\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nsecond\r\n0\r\n\r\n",
+		}
+		s := newServer(t, secure, func(c net.Conn) {
+			for in, i := bufio.NewReader(c), 0; readRequest(in) != nil; i++ {
+				_, _ = io.WriteString(c, answers[i%2])
+			}
+		})
+		tr := newTransport(t, nil)
+		x := &http1.Exchange{}
+		for i := range 10 {
+			used, err := tr.Do(t.Context(), newRequest(t, "POST", s.url, "x"), x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if used != x || !x.WasWritten() || !x.WasAnswered() || x.WasReused() != (i > 0) {
+				t.Errorf("request %d: same memory %t, written %t, answered %t, reused %t", i, used == x, x.WasWritten(), x.WasAnswered(), x.WasReused())
+			}
+			other, err := tr.Do(t.Context(), newRequest(t, "POST", s.url, "x"), x)
+			if err != nil || other == x {
+				t.Fatal("the memory of an answer was used again before its end", err)
+			}
+			_ = other.Response().Body.Close()
+			resp := used.Response()
+			body, err := io.ReadAll(resp.Body)
+			if want := []string{"first", "second"}[i%2]; err != nil || string(body) != want {
+				t.Errorf("request %d: %q, %v", i, body, err)
+			}
+			if resp.Header.Get("X-First") != []string{"1", ""}[i%2] || resp.Header.Get("X-Second") != []string{"", "2"}[i%2] {
+				t.Errorf("request %d: %v", i, resp.Header)
+			}
+		}
+		if !x.Release() || x.Response().Body != nil || x.WasWritten() {
+			t.Error("the memory of an ended exchange is not released")
+		}
+	})
+}
+
+// TestTheMemoryOfAnInterruptedExchangeIsNotUsedAgain cancels while the answer is read: the interruption may still come.
+func TestTheMemoryOfAnInterruptedExchangeIsNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, false, answering("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"))
+	ctx, cancel := context.WithCancel(t.Context())
+	x, err := newTransport(t, nil).Do(ctx, newRequest(t, "POST", s.url, "x"), &http1.Exchange{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := io.Copy(io.Discard, x.Response().Body); err == nil {
+		t.Error("the answer ended")
+	}
+	if x.Release() {
+		t.Error("its memory can be used again")
+	}
+}
