@@ -444,6 +444,9 @@ func (a *attempt) disconnect() {
 		a.cancel(nil)
 		a.cancel = nil
 	}
+	if pooled, ok := a.body.(interface{ Release() }); ok {
+		pooled.Release()
+	}
 	a.body, a.wait.begun = nil, false
 	a.memory.release()
 }

@@ -66,6 +66,10 @@ func (p *pipeline) recycle() {
 	if p.space.shared || p.hedgeUsed || p.recovered > 0 || p.fallbacks.used || p.space.lasting.isStarted() || !p.space.upstream.Recycle() {
 		return
 	}
+	if p.outcome != nil {
+		*p.outcome = outcome{}
+		outcomes.Put(p.outcome)
+	}
 	header, upstream, timer := p.space.header, p.space.upstream, p.response.deadlines.timer
 	clear(header)
 	*p = pipeline{}
@@ -84,10 +88,12 @@ type outcome struct {
 	report         *Report
 }
 
+var outcomes = sync.Pool{New: func() any { return &outcome{} }}
+
 // end is the outcome, which exists only from here on, so that a stream that lasts does not hold its memory.
 func (p *pipeline) end() *outcome {
 	if p.outcome == nil {
-		p.outcome = &outcome{}
+		p.outcome, _ = outcomes.Get().(*outcome)
 	}
 	return p.outcome
 }
