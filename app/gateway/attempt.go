@@ -44,7 +44,6 @@ type attempt struct {
 
 	lifetime
 	deadlines  *deadlines
-	upstream   *provider.Space // Upstream is memory for the request and the answer; nil for memory of its own.
 	answer     *provider.Answer
 	frames     *sse.Reader
 	stream     dialect.Stream
@@ -78,15 +77,14 @@ type lifetime struct {
 // newAttempt begins an attempt on a route, with the credential that health has chosen.
 func (l *routeLoop) newAttempt(c candidate, try health.Try) *attempt {
 	try.Whole = !l.head.Stream
-	a, upstream := &l.space.attempt, l.space.upstream
+	a := &l.space.attempt
 	if l.space.attemptUsed {
-		a, upstream = new(attempt), nil
+		a = new(attempt)
 	}
 	l.space.attemptUsed = true
 	*a = attempt{
 		call: &l.call, route: c.route, exchange: c.exchange, builder: l.builder, resume: l.resume, deadlines: &l.response.deadlines,
 		health: try, active: true, startedAt: l.gateway.o.Now(), memory: memoryReservation{budget: l.gateway.o.Memory},
-		upstream: upstream,
 	}
 	a.stats = a.base()
 	return a
@@ -142,7 +140,7 @@ func (a *attempt) send(maxTokens int64) *provider.Fault {
 	a.answer, fault = a.call.gateway.o.Providers.Send(ctx, provider.Attempt{
 		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
 		Betas: a.call.bodyBetas(a.route, a.exchange), Stream: a.exchange.Streams(),
-		Space: a.upstream,
+		Space: a.builder.takeSpace(),
 	})
 	return fault
 }

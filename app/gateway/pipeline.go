@@ -107,7 +107,7 @@ func newPipeline(g *Gateway, request Call) *pipeline {
 // begin sets what a call begins with.
 func (p *pipeline) begin(g *Gateway, request *Call) {
 	p.call = call{gateway: g, request: *request, started: g.o.Now()}
-	p.builder = requestBuilder{call: &p.call, memory: memoryReservation{budget: g.o.Memory}}
+	p.builder = requestBuilder{call: &p.call, memory: memoryReservation{budget: g.o.Memory}, space: p.space.upstream}
 	p.funding.credit, p.funding.startedAt = g.o.CreditManager, p.started
 }
 

@@ -12,6 +12,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/dialect/translate"
 	"umg/app/llm"
+	"umg/app/provider"
 	"umg/app/provider/quirk"
 )
 
@@ -37,7 +38,15 @@ type requestBuilder struct {
 	plain     routeRequest       // Plain is the request as the client has sent it.
 	first     translate.Exchange // First is memory for the first exchange that passes the request through.
 	firstUsed bool
-	bare      *routeRequest // Bare is the request as a route gets it that serves fewer extras than the model offers; nil when none has.
+	space     *provider.Space // Space is memory for the first attempt; nil once that has it.
+	bare      *routeRequest   // Bare is the request as a route gets it that serves fewer extras than the model offers; nil when none has.
+}
+
+// takeSpace returns the memory for an attempt; nil for memory of its own.
+func (b *requestBuilder) takeSpace() *provider.Space {
+	space := b.space
+	b.space = nil
+	return space
 }
 
 // reserve reserves the memory for so many copies of a large request in other forms, until its answer has begun.

@@ -32,7 +32,7 @@ type Exchange struct {
 	exchange
 }
 
-// exchange is the part of an Exchange that begins anew with each request.
+// exchange is the part of an Exchange that belongs to one request.
 type exchange struct {
 	transport *Transport
 	conn      *conn

@@ -206,8 +206,8 @@ func parseLength(text string) (n int64, err error) {
 	return n, nil
 }
 
-// canonicalizeLine checks a header line without its end, and gives its name the usual case. A line that begins with a space continues the line before it in the obsolete way,
-// and is refused.
+// canonicalizeLine checks a header line without its end, and gives its name the usual case. A line that begins with a space continues the
+// line before it in the obsolete way, and is refused.
 func canonicalizeLine(line []byte) error {
 	upper, colon := true, -1
 	for i, c := range line {

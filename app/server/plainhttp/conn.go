@@ -53,7 +53,7 @@ func newConn(s *Server, rwc net.Conn) *conn {
 	ctx, cancel := context.WithCancel(s.base)
 	c.cancel = cancel
 	c.request = (&http.Request{
-		Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, URL: &c.url, Body: &c.body, RemoteAddr: rwc.RemoteAddr().String(),
+		Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, RemoteAddr: rwc.RemoteAddr().String(),
 	}).WithContext(ctx)
 	c.body.conn, c.response.conn, c.watch.conn = c, c, c
 	c.watch.ended.L = &c.watch.mu

@@ -37,7 +37,7 @@ type response struct {
 	responseState
 }
 
-// responseState is the part of a response that begins anew with each request.
+// responseState is the part of a response that belongs to one request.
 type responseState struct {
 	head       *[]byte // Head has the status and the header until they are sent.
 	pending    *[]byte // Pending has bytes of the body that were not sent; nil when there are none.
