@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -12,12 +11,8 @@ import (
 	"umg/app/requestbody"
 )
 
-const (
-	bodyGrace   = 5 * time.Second // A body may be slow for so long before its rate counts.
-	bodyRateMin = 16 << 10        // The rate is in bytes per second, after the grace time.
-	bodyStep    = 32 << 10        // The deadline of the body moves after so much progress.
-	jsonTimeMax = 120 * time.Second
-)
+// jsonTimeMax is how long a body of JSON may take.
+const jsonTimeMax = 120 * time.Second
 
 // FileTimeMax is how long a body that holds a file may take: 20 MiB over a line of 600 kbit/s.
 const FileTimeMax = 300 * time.Second
@@ -39,10 +34,11 @@ func (a *API) readAll(x *call, timeMax time.Duration) (*requestbody.Body, error)
 		}
 	}
 	began := a.now()
-	x.paced = pacedBody{ReadCloser: r.Body, connection: x.Connection(), started: began, timeMax: timeMax}
+	source := r.Body
 	if r.ContentLength < 0 {
-		x.paced.ReadCloser = http.MaxBytesReader(x.Connection(), r.Body, bytesMax)
+		source = http.MaxBytesReader(x.Connection(), source, bytesMax)
 	}
+	x.paced.Begin(x.Connection(), source, began, timeMax)
 	b := &x.body
 	b.Begin(a.bodies, x.place)
 	read, err := b.Fill(&x.paced, r.ContentLength)
@@ -71,7 +67,7 @@ func (a *API) explainBody(x *call, err error, bytesMax int64, timeMax time.Durat
 	if !timely {
 		return app.Errorf(app.Invalid, "request_timeout",
 			"The body came slower than %d bytes per second, or took longer than %d seconds. Send the request again.",
-			bodyRateMin, timeMax/time.Second)
+			requestbody.RateMin, timeMax/time.Second)
 	}
 	if e, ok := errors.AsType[*app.Error](err); ok { // The replica has no memory left for the body.
 		x.log.unread = true
@@ -84,40 +80,4 @@ func (a *API) explainBody(x *call, err error, bytesMax int64, timeMax time.Durat
 
 func tooLarge(limit int64) *app.Error {
 	return app.Errorf(app.TooLarge, "request_too_large", "The body is larger than %d bytes; send a smaller one.", limit)
-}
-
-// PaceBody bounds a request body in size and in time: a grace, from then on a rate, and a time for all of it. Where it fails the
-// connection cannot be used again.
-func PaceBody(w http.ResponseWriter, body io.ReadCloser, bytesMax int64, timeMax time.Duration, now app.Clock) io.ReadCloser {
-	return &pacedBody{ReadCloser: http.MaxBytesReader(w, body, bytesMax), connection: w, started: now(), timeMax: timeMax}
-}
-
-type pacedBody struct {
-	io.ReadCloser
-
-	connection http.ResponseWriter
-	started    time.Time
-	timeMax    time.Duration
-	read       int64
-	next       int64
-}
-
-func (p *pacedBody) move(deadline time.Time) {
-	_ = http.NewResponseController(p.connection).SetReadDeadline(deadline)
-}
-
-// Read moves the read deadline on as bytes arrive, and takes it away at the end of the body: left behind, it would
-// later look like a client that leaves. After a failure it stays, as the server still tries to drain the connection.
-func (p *pacedBody) Read(b []byte) (int, error) {
-	if p.read >= p.next {
-		patience := bodyGrace + time.Duration(p.read)*time.Second/bodyRateMin
-		p.move(p.started.Add(min(patience, p.timeMax)))
-		p.next = p.read + bodyStep
-	}
-	n, err := p.ReadCloser.Read(b)
-	p.read += int64(n)
-	if errors.Is(err, io.EOF) {
-		p.move(time.Time{})
-	}
-	return n, err
 }

@@ -86,3 +86,9 @@ func (g group) post(path string, serve func(*API, *call) error) Route {
 func (g group) delete(path string, serve func(*API, *call) error) Route {
 	return g.route(http.MethodDelete, path, serve)
 }
+
+// Owns reports whether the API answers a path, with a route or with its own error.
+func Owns(path string) bool {
+	_, ok := familyOf(path)
+	return ok
+}

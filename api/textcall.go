@@ -73,7 +73,7 @@ func (t *TextCall) WriteError(err error) { _ = t.api.writeError(&t.exchange, &t.
 // BoundUnreadBody bounds the time in which a body may arrive that no one has read or bounded. The server reads it before the next
 // request of the connection.
 func (t *TextCall) BoundUnreadBody(until time.Time) {
-	if t.exchange.request.ContentLength != 0 && t.call.paced.next == 0 && !t.call.bounded {
+	if t.exchange.request.ContentLength != 0 && !t.call.paced.HasBegun() && !t.call.bounded {
 		_ = http.NewResponseController(t.exchange.connection).SetReadDeadline(until)
 	}
 }

@@ -1,13 +1,13 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"sync"
 	"time"
+
+	"net/http"
 
 	"umg/app"
 	"umg/app/catalog"
@@ -15,8 +15,10 @@ import (
 	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
+	"umg/app/provider/errorclass"
 	"umg/app/provider/health"
 	"umg/app/sse"
+	"umg/billing"
 )
 
 const (
@@ -74,22 +76,6 @@ type lifetime struct {
 	watch *clientWatch
 }
 
-// newAttempt begins an attempt on a route, with the credential that health has chosen.
-func (l *routeLoop) newAttempt(c candidate, try health.Try) *attempt {
-	try.Whole = !l.head.Stream
-	a := &l.space.attempt
-	if l.space.attemptUsed {
-		a = new(attempt)
-	}
-	l.space.attemptUsed = true
-	*a = attempt{
-		call: &l.call, route: c.route, exchange: c.exchange, builder: l.builder, resume: l.resume, deadlines: &l.response.deadlines,
-		health: try, active: true, startedAt: l.gateway.o.Now(), memory: memoryReservation{budget: l.gateway.o.Memory},
-	}
-	a.stats = a.base()
-	return a
-}
-
 // base is the statistics of the part of the answer that was received before the attempt.
 func (a *attempt) base() dialect.StreamStats {
 	if a.resume != nil {
@@ -106,6 +92,35 @@ func (a *attempt) bind(ctx context.Context, number int) {
 		return
 	}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
+}
+
+// tryOnce sends the request of an attempt, and reads the answer up to its first content.
+func (p *pipeline) tryOnce(a *attempt) *provider.Fault {
+	fault := a.begin()
+	if fault == nil {
+		if !a.isHedge {
+			at := time.Time{} // The first delivery of a fresh answer makes a checkpoint at once.
+			if a.resume != nil {
+				at = a.startedAt
+			}
+			p.checkpoint(&a.stats, at)
+		}
+		fault = a.send(p.maxTokensFor(a))
+	}
+	if fault == nil {
+		if !a.isHedge {
+			p.response.setHeader(droppedHeader, a.exchange.Dropped())
+		}
+		fault = a.open(&p.funding.estimate)
+	}
+	overtaken := errors.Is(context.Cause(a.ctx), errOvertaken)
+	if fault != nil && fault.Class == provider.ClassClient && (fault.Sent || a.answer != nil) && !overtaken {
+		a.clientLeft = true
+		if !a.isHedge {
+			p.providerHadRequest = true
+		}
+	}
+	return fault
 }
 
 // begin starts the attempt's deadlines and fetches the images of its request.
@@ -127,6 +142,20 @@ func (a *attempt) total() time.Duration {
 	return total
 }
 
+// maxTokensFor is the maximum of output tokens in the upstream request. Zero keeps that of the client's request.
+func (p *pipeline) maxTokensFor(a *attempt) int64 {
+	f := &p.funding
+	unbounded := p.head.MaxTokens == 0
+	required := a.exchange.Upstream() == llm.Messages // Every request of this style has a maximum.
+	if a.resume != nil && a.resume.prefilled && (f.maxTokensLowered || !unbounded || required) {
+		return max(1, f.estimate.output-countOutput(&a.stats)) // The beginning of the answer counts, too.
+	}
+	if f.maxTokensLowered || p.head.MaxTokens > f.estimate.output || unbounded && (required || p.model.MaxOutputTokens <= 0) {
+		return f.estimate.output
+	}
+	return 0
+}
+
 // send sends the request, and waits for the head of the answer. A maxTokens of zero keeps the maximum of the request.
 func (a *attempt) send(maxTokens int64) *provider.Fault {
 	payload := provider.NewPayload(a.exchange.Size() + requestSlack)
@@ -145,222 +174,56 @@ func (a *attempt) send(maxTokens int64) *provider.Fault {
 	return fault
 }
 
-// open reads the whole of a body, or a stream up to its first content.
-func (a *attempt) open(e *estimate) *provider.Fault {
-	switch {
-	case a.call.head.Stream:
-		return a.openStream()
-	case a.answer.Stream:
-		return a.openFolded(e)
-	}
-	raw, fault := a.readAll()
-	if fault != nil {
-		return fault
-	}
-	body, err := a.exchange.ReadBody(raw, a.options())
-	if err != nil {
-		return a.faultOf(err)
-	}
-	if a.stats = body.Stats(); a.stats.Empty() {
-		return a.answer.Unusable(errEmpty)
-	}
-	a.body, a.complete = body, true
-	return nil
+// startSpan begins the attempt's span, when its request is sent. The returned context carries the span.
+func (a *attempt) startSpan() context.Context {
+	g := a.call.gateway
+	a.trace.sentAt, a.trace.bytesAt = g.o.Now(), time.Time{}
+	a.call.request.Timing.begin(a.trace.sentAt)
+	ctx, span := g.o.Tracer.Attempt(a.ctx, a.route, a.trace.number)
+	a.trace.span = span
+	return ctx
 }
 
-// openStream reads frames until there is content, or until the answer has ended without any.
-func (a *attempt) openStream() *provider.Fault {
-	source := io.Reader(a.answer)
-	if !a.answer.Stream {
-		raw, fault := a.readAll()
-		if fault != nil {
-			return fault
-		}
-		frames, err := a.exchange.Frames(raw)
-		if err != nil {
-			return a.faultOf(err)
-		}
-		source = bytes.NewReader(frames)
-		a.wait.contentSince = a.call.gateway.o.Now() // All of it is here already.
+// noteFirstByte notes when the last bytes arrived, until the first content is complete.
+func (a *attempt) noteFirstByte() {
+	if !a.trace.sentAt.IsZero() {
+		a.trace.bytesAt = a.call.gateway.o.Now()
 	}
-	options := a.options()
-	if a.resume == nil {
-		a.stream = a.exchange.NewStream(options)
-	} else { // The client already has a part of the answer.
-		options.Request = a.resume.request
-		stream, ok := a.exchange.Continue(options, a.resume.transcript, a.resume.base)
-		if !ok {
-			return a.faultOf(translate.ErrOtherAnswer)
-		}
-		a.stream = stream
-	}
-	a.read(source)
-	for a.pendingBytes() == 0 && !a.complete {
-		if err := a.step(); err != nil {
-			return a.faultOf(err)
-		}
-	}
-	if a.stats.Empty() {
-		a.complete = false
-		return a.answer.Unusable(errEmpty)
-	}
-	return nil
 }
 
-// openFolded reads a whole stream and makes one body of it, for a client that did not ask for a stream.
-func (a *attempt) openFolded(e *estimate) *provider.Fault {
-	folded := a.exchange.NewFolded(a.options())
-	a.stream = folded
-	a.read(a.answer)
-	for !a.complete {
-		err := a.step()
-		if err == nil && e.endless(a.stats.ContentBytes) {
-			err = errCut
-		}
-		if err != nil {
-			return a.faultOf(err)
-		}
+// endWait ends the wait for the attempt's first content or fault. It reports false when the attempt was not sent or the wait has
+// ended already.
+func (a *attempt) endWait(fault *provider.Fault) bool {
+	t := &a.trace
+	if t.sentAt.IsZero() {
+		return false
 	}
-	body, whole := folded.Body()
-	if !whole || a.stats.Empty() {
-		a.complete = false
-		return a.answer.Unusable(errEmpty)
+	at := t.bytesAt
+	if fault != nil || at.IsZero() {
+		at = a.call.gateway.o.Now()
 	}
-	a.body = body
-	return nil
+	a.call.request.Timing.end(at)
+	t.result = AttemptResult{Provider: a.route.Provider.ID, Waited: at.Sub(t.sentAt)}
+	t.record = billing.Attempt{Provider: t.result.Provider, Start: t.sentAt.Sub(a.call.started)}
+	if t.answering = fault == nil; t.answering {
+		t.record.Status, t.record.First = http.StatusOK, t.result.Waited
+	} else {
+		t.result.Fault = fault.Class
+		fail(&t.record, fault, t.result.Waited)
+	}
+	t.sentAt = time.Time{}
+	return true
 }
 
-// options are those of the answer of this attempt.
-func (a *attempt) options() llm.ResponseOptions {
-	options := a.call.options
-	options.UsageReader = usageReader(a.route)
-	options.ThinkText = a.route.Quirks != nil && a.route.Quirks.ThinksInText()
-	return options
-}
-
-// readAll reads a whole body. Each part of it must arrive within the idle timeout of the route.
-func (a *attempt) readAll() ([]byte, *provider.Fault) {
-	reserved := 0
-	reserve := func(read int) *provider.Fault {
-		if read < largeBytes {
-			return nil
-		}
-		more := read - reserved
-		reserved = read
-		return a.reserveMemory(more)
+// fail records the failure of an attempt for the account. It hides faults of the credentials, of the catalog and of its routes.
+func fail(a *billing.Attempt, fault *provider.Fault, took time.Duration) {
+	a.Cause, a.Took = string(fault.Class), max(took, time.Microsecond) // Zero would mean that the attempt never ended.
+	if fault.Status != 0 {
+		a.Status = fault.Status
 	}
-	raw, fault := a.answer.ReadAll((*a.rawBuffer())[:0], func(read int) *provider.Fault {
-		a.deadlines.wait(a.call.gateway.o.Now(), a.route.Timeouts.Idle, provider.ErrIdle)
-		return reserve(read)
-	})
-	*a.raw = raw
-	a.deadlines.stopWaiting()
-	a.noteFirstByte()
-	if fault == nil {
-		fault = reserve(len(raw))
+	if fault.Class == provider.ClassCredential || fault.Class == provider.ClassSetup || fault.Meaning == errorclass.Route {
+		a.Cause, a.Status = causeHidden, 0
 	}
-	return raw, fault
-}
-
-// rawBuffer is the buffer of the attempt for a whole answer.
-func (a *attempt) rawBuffer() *[]byte {
-	if a.raw == nil {
-		a.raw = getBuffer()
-	}
-	return a.raw
-}
-
-// reserveMemory reserves the memory for n bytes of the answer until they are delivered.
-func (a *attempt) reserveMemory(n int) *provider.Fault {
-	copies := int64(passedCopies)
-	if a.exchange != nil && a.exchange.Translates() {
-		copies = translatedCopies
-	}
-	if !a.memory.take(int64(n) * copies) {
-		return provider.NewFault(provider.ClassTooLarge, sse.ErrBudget)
-	}
-	return nil
-}
-
-// read begins to read frames.
-func (a *attempt) read(source io.Reader) {
-	a.frames, _ = readers.Get().(*sse.Reader)
-	a.frames.Reset(source, a.call.gateway.o.Memory)
-}
-
-// step reads one frame and passes it through the dialect.
-func (a *attempt) step() error {
-	frame, broken := a.nextFrame()
-	if broken != nil {
-		frame = sse.Frame{} // An empty frame marks the end of the stream.
-	} else if a.wait.begun = true; len(frame.Raw) >= largeBytes {
-		if fault := a.reserveMemory(len(frame.Raw)); fault != nil {
-			return fault
-		}
-	}
-	if a.pending == nil { // The buffer is borrowed until its bytes are sent, so that a waiting stream holds no buffer.
-		a.pending = getBuffer()
-	}
-	var (
-		step dialect.Step
-		err  error
-	)
-	if *a.pending, step, err = a.stream.Frame(*a.pending, frame); len(*a.pending) == 0 {
-		a.clearPending()
-	}
-	a.stats = a.stream.Stats()
-	// A connection that breaks after a whole answer does no harm. But when an upstream marks every frame as the last one, only a
-	// proper end of the stream shows that the answer is whole.
-	ends := broken == nil || !a.stats.Doubtful || errors.Is(broken, io.EOF)
-	switch {
-	case err != nil:
-		return err
-	case ends && (step == dialect.Done && a.stats.Ended || broken != nil && (a.stats.Ended || a.stats.Whole)):
-		a.complete = true
-	case broken != nil && !errors.Is(broken, io.EOF):
-		return broken
-	case broken != nil, step == dialect.Done:
-		return errCut
-	}
-	return nil
-}
-
-// nextFrame reads a frame. If it is not in the buffer yet, it must arrive within a deadline.
-func (a *attempt) nextFrame() (sse.Frame, error) {
-	waits := !a.frames.Buffered()
-	if waits {
-		if fault := a.awaitFrame(); fault != nil {
-			return sse.Frame{}, fault
-		}
-	}
-	a.wait.deliveredAt = time.Time{}
-	frame, err := a.frames.Next()
-	if waits {
-		a.deadlines.stopWaiting()
-		a.noteFirstByte()
-	}
-	return frame, err
-}
-
-// faultOf classifies an error of reading the answer.
-func (a *attempt) faultOf(err error) *provider.Fault {
-	var (
-		reported *llm.UpstreamError
-		failed   *llm.FailedError
-	)
-	switch {
-	case errors.As(err, &reported):
-		return a.answer.ErrorFault(reported.Body)
-	case errors.As(err, &failed) && failed.Stop == llm.StopError:
-		return provider.NewFault(provider.ClassServer, err)
-	case errors.Is(err, translate.ErrOtherAnswer): // The provider is not at fault when a stream cannot continue an answer.
-		return provider.NewFault(provider.ClassRefused, err)
-	case failed != nil, errors.Is(err, llm.ErrBroken), errors.Is(err, llm.ErrMalformed), errors.Is(err, errCut):
-		return a.answer.Unusable(err)
-	case errors.Is(err, sse.ErrTooLarge), errors.Is(err, sse.ErrBudget):
-		return provider.NewFault(provider.ClassTooLarge, err)
-	}
-	return a.answer.Fault(err)
 }
 
 // hideUpstreamName replaces the upstream's name of the model in its error message by the public id. It keeps names that are so
@@ -458,15 +321,6 @@ func (a *attempt) close() {
 	}
 	a.disconnect()
 	a.clearPending()
-}
-
-// recordAttemptResult records the result of the attempt whose answer was relayed.
-func (p *pipeline) recordAttemptResult(err error) {
-	fault, failed := errors.AsType[*provider.Fault](err)
-	if err != nil && !failed {
-		fault = abandonedFault()
-	}
-	p.endAttempt(p.attempt, fault)
 }
 
 // endAttempt records how an attempt has ended, if that was not recorded yet. The fault is nil for a whole answer.

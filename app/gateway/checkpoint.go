@@ -3,7 +3,10 @@ package gateway
 import (
 	"time"
 
+	"umg/app"
+	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/meter"
 	"umg/billing"
 )
 
@@ -62,4 +65,16 @@ func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.Usag
 		u.ErrorCode = errorOf(ended).Code
 	}
 	return u
+}
+
+// upstreamCost is what a usage costs the operator at a route, and the id of the card that says so. It is nil when that is not known.
+func upstreamCost(route *catalog.Route, counts meter.Counts, terms meter.Terms) (*app.Amount, string) {
+	if route.CostCard == nil {
+		return nil, ""
+	}
+	cost, err := route.CostCard.Cost(counts, terms)
+	if err != nil { // The cost is more than an amount can hold.
+		return nil, ""
+	}
+	return &cost, route.CostCard.ID
 }

@@ -36,17 +36,6 @@ func (p *pipeline) open(ctx context.Context) error {
 	return p.routes().open(ctx)
 }
 
-// admittedAt returns the model of an id and the hints that it does not support. It returns nil when the model does not admit the call.
-func (p *pipeline) admittedAt(id string) (*catalog.Model, []catalog.Hint) {
-	head := p.head
-	head.Model = id
-	m, hints, err := p.gateway.selectModel(&p.request, &head, p.started)
-	if err != nil {
-		return nil, nil
-	}
-	return m, hints
-}
-
 // moveTo moves the call to another model, with a slot and a hold for that model. When it cannot get them, the call ends with this
 // error, so that the client tries again.
 func (p *pipeline) moveTo(ctx context.Context, m *catalog.Model, hints []catalog.Hint) error {

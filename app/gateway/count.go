@@ -106,7 +106,7 @@ func (a *attempt) count(ctx context.Context) (int64, *provider.Fault) {
 		return 0, fault
 	}
 	defer answer.Close()
-	raw, fault := answer.ReadAll(nil, func(int) *provider.Fault { return nil })
+	raw, fault := answer.ReadAll()
 	if fault != nil {
 		return 0, fault
 	}

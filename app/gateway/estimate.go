@@ -166,13 +166,6 @@ func (e *estimate) cost(output int64) (app.Amount, error) {
 	return e.card.Cost(u, meter.Terms{})
 }
 
-// costBelieved is the highest price of the largest plausible counts.
-func (e *estimate) costBelieved(output int64) (app.Amount, error) {
-	u := e.inputUsage
-	u[e.inMeter], u[e.outMeter] = e.inputBelieved, min(output, countMax)
-	return e.card.Cost(u, meter.Terms{})
-}
-
 // inputCost is the price of the likely input alone, by the card of the model.
 func (e *estimate) inputCost(card *billing.RateCard, at time.Time) (app.Amount, error) {
 	var input meter.Counts

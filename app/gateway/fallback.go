@@ -86,6 +86,17 @@ func (p *pipeline) findFallbacks() error {
 	return nil
 }
 
+// admittedAt returns the model of an id and the hints that it does not support. It returns nil when the model does not admit the call.
+func (p *pipeline) admittedAt(id string) (*catalog.Model, []catalog.Hint) {
+	head := p.head
+	head.Model = id
+	m, hints, err := p.gateway.selectModel(&p.request, &head, p.started)
+	if err != nil {
+		return nil, nil
+	}
+	return m, hints
+}
+
 // mayFallBack reports whether a call has failed because no provider of its model answers, so that another model may serve it.
 func (p *pipeline) mayFallBack(failed error) bool {
 	if p.expired() {

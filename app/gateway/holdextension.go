@@ -55,6 +55,15 @@ func (f *funding) keepAhead(ctx context.Context, s *dialect.StreamStats) *provid
 	return nil
 }
 
+// outputUsed is the output so far: the larger of the gateway's own count and a plausible count of the upstream.
+func (f *funding) outputUsed(s *dialect.StreamStats) int64 {
+	n := countOutput(s)
+	if s.Reported && s.Usage.Output > n && f.outputPlausible(s, s.Usage) {
+		n = s.Usage.Output
+	}
+	return n
+}
+
 // extendAhead asks for the next slice, or looks whether it was granted.
 func (f *funding) extendAhead(ctx context.Context) {
 	if f.extension == nil {

@@ -39,6 +39,14 @@ func (r *memoryReservation) release() {
 	r.taken = 0
 }
 
+// reserve reserves the memory for so many copies of a large request in other forms, until its answer has begun.
+func (b *requestBuilder) reserve(copies int64) error {
+	if n := int64(len(b.call.request.Body)); n >= largeRequestBytes && !b.memory.take(n*copies) {
+		return errMemory()
+	}
+	return nil
+}
+
 // errMemory is the error for a large request while the budget is used up.
 func errMemory() *app.Error {
 	return app.Errorf(app.Unavailable, "service_unavailable",

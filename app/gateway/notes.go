@@ -88,23 +88,3 @@ func (n *notes) flags() string {
 func isUnknownAfterCancel(p *catalog.Provider) bool {
 	return p.AfterCancel != catalog.CancelStops && p.AfterCancel != catalog.CancelContinues
 }
-
-// alarm logs what an operator must act on: a cost that could not be held, and usage without a price. Of a route the latter is logged
-// once.
-func (p *pipeline) alarm() {
-	o := p.end()
-	route := ""
-	if p.attempt != nil {
-		route = p.attempt.route.Provider.ID
-	}
-	if over := o.charge.cost - p.funding.hold.Amount; over > 0 {
-		p.gateway.o.Log.Error("text call cost more than could be held", "request_id", p.request.ID, "model", p.model.ID, "provider", route,
-			"cost_usd", o.charge.cost.String(), "overrun_usd", over.String())
-	}
-	if !o.notes.unpriced {
-		return
-	}
-	if _, logged := p.gateway.unpriced.LoadOrStore(route+" "+p.model.ID, true); !logged {
-		p.gateway.o.Log.Error("usage without a price", "request_id", p.request.ID, "model", p.model.ID, "provider", route)
-	}
-}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 
+	"errors"
+
 	"umg/app/dialect"
 	"umg/app/provider"
 	"umg/app/ratelimit"
@@ -159,6 +161,24 @@ func (p *pipeline) generate(ctx context.Context, out StreamWriter) (*Report, err
 	p.trace.settled = g.o.Now().Sub(ended)
 	defer failpoint.At(failpoint.C9)
 	return p.finish(ctx, err)
+}
+
+// releaseBody drops the request once its answer has begun. It keeps a copy when another route may have to continue the answer.
+func (p *pipeline) releaseBody() {
+	p.request.Body = p.startRecovery()
+	p.builder.decoded = nil
+	p.attempt.exchange.Forget()
+	p.builder.memory.release()
+	p.request.BodyMemory.Release()
+}
+
+// recordAttemptResult records the result of the attempt whose answer was relayed.
+func (p *pipeline) recordAttemptResult(err error) {
+	fault, failed := errors.AsType[*provider.Fault](err)
+	if err != nil && !failed {
+		fault = abandonedFault()
+	}
+	p.endAttempt(p.attempt, fault)
 }
 
 // close releases the memory and the connections of the call.

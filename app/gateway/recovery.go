@@ -40,15 +40,6 @@ type recovery struct {
 	prefilled  bool // The request of the route that resumes the answer has the beginning of the answer.
 }
 
-// releaseBody drops the request once its answer has begun. It keeps a copy when another route may have to continue the answer.
-func (p *pipeline) releaseBody() {
-	p.request.Body = p.startRecovery()
-	p.builder.decoded = nil
-	p.attempt.exchange.Forget()
-	p.builder.memory.release()
-	p.request.BodyMemory.Release()
-}
-
 // startRecovery begins to record the delivered answer, and returns a copy of the request to keep, so that another route can
 // continue the answer. It returns nil when there is no such route or no memory. A stream of several choices cannot be continued,
 // since a route would not know which choice it continues.

@@ -2,13 +2,12 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"umg/app"
 	"umg/app/dialect"
-	"umg/app/llm"
 	"umg/app/provider"
+	"umg/app/provider/health"
 )
 
 // noneRetryAfter is the RetryAfter of a call that no provider could serve.
@@ -190,6 +189,22 @@ func (l *routeLoop) nextRoute() (*attempt, error) {
 	}
 }
 
+// newAttempt begins an attempt on a route, with the credential that health has chosen.
+func (l *routeLoop) newAttempt(c candidate, try health.Try) *attempt {
+	try.Whole = !l.head.Stream
+	a := &l.space.attempt
+	if l.space.attemptUsed {
+		a = new(attempt)
+	}
+	l.space.attemptUsed = true
+	*a = attempt{
+		call: &l.call, route: c.route, exchange: c.exchange, builder: l.builder, resume: l.resume, deadlines: &l.response.deadlines,
+		health: try, active: true, startedAt: l.gateway.o.Now(), memory: memoryReservation{budget: l.gateway.o.Memory},
+	}
+	a.stats = a.base()
+	return a
+}
+
 // try makes an attempt. The first attempt of a call of a hedged model may get a hedge beside it.
 func (l *routeLoop) try(ctx context.Context, a *attempt) *provider.Fault {
 	switch {
@@ -199,49 +214,6 @@ func (l *routeLoop) try(ctx context.Context, a *attempt) *provider.Fault {
 		return l.race(ctx, a)
 	}
 	return l.tryOnce(a)
-}
-
-// tryOnce sends the request of an attempt, and reads the answer up to its first content.
-func (p *pipeline) tryOnce(a *attempt) *provider.Fault {
-	fault := a.begin()
-	if fault == nil {
-		if !a.isHedge {
-			at := time.Time{} // The first delivery of a fresh answer makes a checkpoint at once.
-			if a.resume != nil {
-				at = a.startedAt
-			}
-			p.checkpoint(&a.stats, at)
-		}
-		fault = a.send(p.maxTokensFor(a))
-	}
-	if fault == nil {
-		if !a.isHedge {
-			p.response.setHeader(droppedHeader, a.exchange.Dropped())
-		}
-		fault = a.open(&p.funding.estimate)
-	}
-	overtaken := errors.Is(context.Cause(a.ctx), errOvertaken)
-	if fault != nil && fault.Class == provider.ClassClient && (fault.Sent || a.answer != nil) && !overtaken {
-		a.clientLeft = true
-		if !a.isHedge {
-			p.providerHadRequest = true
-		}
-	}
-	return fault
-}
-
-// maxTokensFor is the maximum of output tokens in the upstream request. Zero keeps that of the client's request.
-func (p *pipeline) maxTokensFor(a *attempt) int64 {
-	f := &p.funding
-	unbounded := p.head.MaxTokens == 0
-	required := a.exchange.Upstream() == llm.Messages // Every request of this style has a maximum.
-	if a.resume != nil && a.resume.prefilled && (f.maxTokensLowered || !unbounded || required) {
-		return max(1, f.estimate.output-countOutput(&a.stats)) // The beginning of the answer counts, too.
-	}
-	if f.maxTokensLowered || p.head.MaxTokens > f.estimate.output || unbounded && (required || p.model.MaxOutputTokens <= 0) {
-		return f.estimate.output
-	}
-	return 0
 }
 
 // stats describes the received part of the answer: that of the attempt in progress, or the part before it when that has failed.

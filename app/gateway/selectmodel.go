@@ -46,6 +46,19 @@ func (g *Gateway) selectModel(call *Call, head *dialect.Head, now time.Time) (*c
 	return m, hints, head.Err()
 }
 
+// refusedExtra is the error for an extra that the model of the call does not offer, when others do that the key may use.
+func (g *Gateway) refusedExtra(call *Call, head *dialect.Head) error {
+	rows := head.Refused()
+	if rows.IsEmpty() {
+		return nil
+	}
+	models := g.o.Snapshot().For(call.Principal.AccountID).Offering(call.Style, rows, modelsNamedMax, call.Principal.MayUse)
+	if len(models) == 0 {
+		return nil
+	}
+	return head.ErrOffering(models)
+}
+
 // findModel finds the model of a call, if the caller may use it now, and its contract. The head then has the id of the model.
 func (g *Gateway) findModel(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, *catalog.Contract, error) {
 	s := g.o.Snapshot().For(call.Principal.AccountID)

@@ -2,13 +2,9 @@ package gateway
 
 import (
 	"context"
-	"net/http"
-	"strconv"
 	"time"
 
 	"umg/app"
-	"umg/app/dialect"
-	"umg/app/llm"
 	"umg/app/provider"
 	"umg/billing"
 )
@@ -58,18 +54,32 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(err)
 }
 
+// alarm logs what an operator must act on: a cost that could not be held, and usage without a price. Of a route the latter is logged
+// once.
+func (p *pipeline) alarm() {
+	o := p.end()
+	route := ""
+	if p.attempt != nil {
+		route = p.attempt.route.Provider.ID
+	}
+	if over := o.charge.cost - p.funding.hold.Amount; over > 0 {
+		p.gateway.o.Log.Error("text call cost more than could be held", "request_id", p.request.ID, "model", p.model.ID, "provider", route,
+			"cost_usd", o.charge.cost.String(), "overrun_usd", over.String())
+	}
+	if !o.notes.unpriced {
+		return
+	}
+	if _, logged := p.gateway.unpriced.LoadOrStore(route+" "+p.model.ID, true); !logged {
+		p.gateway.o.Log.Error("usage without a price", "request_id", p.request.ID, "model", p.model.ID, "provider", route)
+	}
+}
+
 // decideCharge chooses the row of the settlement table for the end of the call, and computes its charge.
 func (p *pipeline) decideCharge(ctx context.Context, ended error) {
 	o := p.end()
 	o.rule = billing.RuleOf(p.reason(ctx, ended))
 	o.charge = p.charge(o.rule, p.stats())
 	o.notes = p.notesOf(o.rule, &o.charge)
-}
-
-// charge computes the charge of the call by a row of the settlement table.
-func (p *pipeline) charge(rule billing.Rule, stats *dialect.StreamStats) charge {
-	p.funding.costIsPrice = p.attempt != nil && p.attempt.route.Provider.CostIsPrice
-	return p.funding.charge(rule, stats)
 }
 
 // clientGone is the fault of a client that left before anything was delivered to it, when the call has no other error.
@@ -104,12 +114,6 @@ func (p *pipeline) storeResponse(ctx context.Context, ended error) error {
 	return ended
 }
 
-// clientCharge is the charge as the client sees it.
-func (p *pipeline) clientCharge() llm.Charge {
-	c := &p.end().charge
-	return llm.Charge{Usage: c.usage, Estimated: c.counted, Cost: p.funding.hold.Charge(c.cost), Truncated: p.response.truncated}
-}
-
 // settleAfterPanic settles the hold of a call that panicked at what was delivered, as after a crash of the process. The panic
 // goes on, but neither the credit nor the space in the journal may stay reserved until the process ends.
 func (p *pipeline) settleAfterPanic(ctx context.Context) {
@@ -129,101 +133,6 @@ func (p *pipeline) settleAfterPanic(ctx context.Context) {
 	})
 }
 
-// finish sends the end of the answer or its error. It returns an error only when nothing was sent.
-func (p *pipeline) finish(ctx context.Context, ended error) (*Report, error) {
-	if ended == nil || p.end().responseStored {
-		p.request.Idempotent.Finish(ctx)
-	}
-	if ended != nil {
-		e := errorOf(ended)
-		if !p.response.writer.hasBegun() {
-			return p.report(e), e
-		}
-		p.fail(e)
-		return p.report(e), nil
-	}
-	var err error
-	a := p.attempt
-	if a.body != nil {
-		err = p.response.finishBody(a.body, p.clientCharge())
-		if a.raw != nil { // The body is not read any more, and nothing else refers to the bytes of an answer without a fault.
-			putBuffer(a.raw)
-			a.raw = nil
-		}
-	} else {
-		var notice func([]byte) []byte
-		if p.funding.outOfCredit && p.dialect.AppendNotice != nil {
-			notice = func(dst []byte) []byte { return p.dialect.AppendNotice(dst, errOutOfCredit(), p.request.ID) }
-		}
-		if err = p.response.finishStream(a.stream, p.clientCharge(), notice); err == nil && a.complete {
-			a.drain()
-		}
-	}
-	if err != nil {
-		p.end().rule = billing.RuleOf(billing.ReasonClientLeftAtEnd) // The charge stands, because the answer was complete.
-		return p.report(errorOf(provider.NewFault(provider.ClassClient, err))), nil
-	}
-	return p.report(nil), nil
-}
-
-// errOutOfCredit tells the client why an answer ends early.
-func errOutOfCredit() *app.Error {
-	e := app.Errorf(app.Unfunded, "insufficient_quota",
-		"The credit ran out while the answer was streaming, so it ends here. Add credit on the billing page of the console (/console/billing).").
-		Final()
-	e.Doc = "/console/billing"
-	return e
-}
-
-// fail ends the client's stream with an error. When no attempt has begun a stream, it writes the error with a new one.
-func (p *pipeline) fail(e *app.Error) {
-	var stream dialect.Stream
-	if p.attempt != nil {
-		stream = p.attempt.stream
-	}
-	if stream == nil {
-		stream = p.dialect.NewStream(p.options)
-		defer stream.Close()
-	}
-	var charge *llm.Charge // Charge is what the account pays for the delivered part.
-	if c := &p.end().charge; c.charged {
-		charge = &llm.Charge{Usage: c.usage, Cost: p.funding.hold.Charge(c.cost)}
-	}
-	p.response.fail(stream, e, p.request.ID, charge)
-}
-
-// finishBody sends a whole answer.
-func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
-	b := getBuffer()
-	defer putBuffer(b)
-	*b = body.Append(*b, charge)
-	r.length[0] = strconv.Itoa(len(*b))
-	r.writer.header["Content-Length"] = r.length[:]
-	r.firstByte = r.now().Sub(r.started)
-	_, err := r.writer.send(http.StatusOK, jsonType, *b)
-	return err
-}
-
-// finishStream sends the end of a stream. A notice, if any, writes into the stream why it ends early.
-func (r *response) finishStream(stream dialect.Stream, charge llm.Charge, notice func(dst []byte) []byte) error {
-	b := getBuffer()
-	defer putBuffer(b)
-	*b = stream.Finish(*b, charge)
-	if notice != nil {
-		*b = notice(*b)
-	}
-	_, err := r.deliver(*b)
-	return err
-}
-
-// fail sends the end of a stream with an error and its charge, if the client still reads.
-func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, charge *llm.Charge) {
-	b := getBuffer()
-	defer putBuffer(b)
-	*b = stream.Fail(*b, e, requestID, charge)
-	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
-}
-
 // stopExtension ends the extension that is in progress, if any. What it was for has ended, but a slice that was granted
 // belongs to the hold.
 func (f *funding) stopExtension() {
@@ -239,15 +148,4 @@ func (f *funding) extendToCost(ctx context.Context, cost app.Amount) {
 	if more := cost - f.hold.Amount; more > 0 && !f.outOfCredit {
 		_ = f.credit.ExtendUpTo(ctx, &f.hold, more) // Without an extension the charge is that of the hold.
 	}
-}
-
-// drain reads the rest of the stream after the end of an answer, so that the connection can be used again. The connection is
-// closed when the upstream does not end the stream.
-func (a *attempt) drain() {
-	if a.frames == nil || !a.answer.Stream || a.exchange.HasStopWatcher() {
-		return
-	}
-	a.deadlines.wait(a.call.gateway.o.Now(), drainMax, provider.ErrIdle)
-	_, _ = a.frames.Next() // The frame is the end, or one that the answer does not need.
-	a.deadlines.stopWaiting()
 }

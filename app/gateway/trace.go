@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"net/http"
 	"sync"
 	"time"
 
@@ -112,58 +111,6 @@ func (p *pipeline) startSpan(ctx context.Context) context.Context {
 	}
 	ctx, p.trace.span = p.gateway.o.Tracer.Call(ctx, operation, p.request.Headers, p.started)
 	return ctx
-}
-
-// startSpan begins the attempt's span, when its request is sent. The returned context carries the span.
-func (a *attempt) startSpan() context.Context {
-	g := a.call.gateway
-	a.trace.sentAt, a.trace.bytesAt = g.o.Now(), time.Time{}
-	a.call.request.Timing.begin(a.trace.sentAt)
-	ctx, span := g.o.Tracer.Attempt(a.ctx, a.route, a.trace.number)
-	a.trace.span = span
-	return ctx
-}
-
-// noteFirstByte notes when the last bytes arrived, until the first content is complete.
-func (a *attempt) noteFirstByte() {
-	if !a.trace.sentAt.IsZero() {
-		a.trace.bytesAt = a.call.gateway.o.Now()
-	}
-}
-
-// endWait ends the wait for the attempt's first content or fault. It reports false when the attempt was not sent or the wait has
-// ended already.
-func (a *attempt) endWait(fault *provider.Fault) bool {
-	t := &a.trace
-	if t.sentAt.IsZero() {
-		return false
-	}
-	at := t.bytesAt
-	if fault != nil || at.IsZero() {
-		at = a.call.gateway.o.Now()
-	}
-	a.call.request.Timing.end(at)
-	t.result = AttemptResult{Provider: a.route.Provider.ID, Waited: at.Sub(t.sentAt)}
-	t.record = billing.Attempt{Provider: t.result.Provider, Start: t.sentAt.Sub(a.call.started)}
-	if t.answering = fault == nil; t.answering {
-		t.record.Status, t.record.First = http.StatusOK, t.result.Waited
-	} else {
-		t.result.Fault = fault.Class
-		fail(&t.record, fault, t.result.Waited)
-	}
-	t.sentAt = time.Time{}
-	return true
-}
-
-// fail records the failure of an attempt for the account. It hides faults of the credentials, of the catalog and of its routes.
-func fail(a *billing.Attempt, fault *provider.Fault, took time.Duration) {
-	a.Cause, a.Took = string(fault.Class), max(took, time.Microsecond) // Zero would mean that the attempt never ended.
-	if fault.Status != 0 {
-		a.Status = fault.Status
-	}
-	if fault.Class == provider.ClassCredential || fault.Class == provider.ClassSetup || fault.Meaning == errorclass.Route {
-		a.Cause, a.Status = causeHidden, 0
-	}
 }
 
 // add records an attempt whose wait has ended, while there is space.

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -14,17 +13,6 @@ import (
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/provider/quirk"
-)
-
-// forwardedHeaders are sent unchanged to providers of the messages style, except for trial features that change the price. Clients
-// and providers may use any spelling that the catalog's aliases list.
-var forwardedHeaders = [...]string{versionHeader, betaHeader}
-
-const (
-	versionHeader   = "vendorb-version"
-	betaHeader      = "vendorb-beta"
-	versionStandard = "2023-06-01"        // This version has all parameters.
-	versionMember   = "anthropic_version" // This member has the version where a provider takes it in the body.
 )
 
 // requestBuilder builds the requests to upstreams from the client's request. A hedge has its own builder, since fetched images are
@@ -47,14 +35,6 @@ func (b *requestBuilder) takeSpace() *provider.Space {
 	space := b.space
 	b.space = nil
 	return space
-}
-
-// reserve reserves the memory for so many copies of a large request in other forms, until its answer has begun.
-func (b *requestBuilder) reserve(copies int64) error {
-	if n := int64(len(b.call.request.Body)); n >= largeRequestBytes && !b.memory.take(n*copies) {
-		return errMemory()
-	}
-	return nil
 }
 
 // build makes the exchange with a route, and gives it the list of the already removed parts for the response header. It fails
@@ -115,6 +95,45 @@ func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*trans
 	}
 	x, err := b.translation(route, client, outputMax)
 	return x, client.dropped, err
+}
+
+// routeRequest is the request of the client as one route gets it.
+type routeRequest struct {
+	body []byte
+	head *dialect.Head
+	// dropped lists the extras that other routes of the model serve and this one does not.
+	dropped []string
+}
+
+// requestFor returns the request for a route that serves some extras, without the others. It fails when the request needs one of those.
+func (b *requestBuilder) requestFor(served llm.ExtraSet) (*routeRequest, error) {
+	c := b.call
+	if !c.head.UsesExtras() || c.head.Allows(served) {
+		b.plain = routeRequest{body: c.request.Body, head: &c.head}
+		return &b.plain, nil
+	}
+	if b.bare != nil && b.bare.head.Allows(served) {
+		return b.bare, nil
+	}
+	head, err := c.dialect.PeekAllowing(c.request.Body, served)
+	if err != nil {
+		return nil, app.AsError(err)
+	}
+	if err := head.Err(); err != nil {
+		return nil, err
+	}
+	r := &routeRequest{body: c.request.Body, head: &head}
+	if head.Changed() {
+		if err := b.reserve(1); err != nil {
+			return nil, err
+		}
+		r.dropped, r.body = head.Extras(), head.WithoutExtras()
+		if head, err = c.dialect.PeekAllowing(r.body, served); err != nil {
+			return nil, app.AsError(err)
+		}
+	}
+	b.bare = r
+	return r, nil
 }
 
 // mustFetchImages reports whether a request of the route's style has images by address that the provider does not fetch. Such a request is
@@ -188,110 +207,4 @@ func (b *requestBuilder) complete(ctx context.Context, x *translate.Exchange) *a
 		return app.AsError(err)
 	}
 	return nil
-}
-
-// upstreamHeader returns the headers of the call for a provider of the messages style, under every spelling that the catalog
-// knows. They are the headers of a client of that style. When there is no version among them or in the provider's own headers, it
-// adds the standard version, which such a provider demands.
-func (c *call) upstreamHeader(route *catalog.Route, x *translate.Exchange) http.Header {
-	if x.Upstream() != llm.Messages {
-		return nil
-	}
-	names := c.gateway.o.Snapshot()
-	out := make(http.Header, 2*len(forwardedHeaders))
-	for _, name := range forwardedHeaders {
-		if name == betaHeader && takesBetasInBody(route) {
-			continue
-		}
-		spellings := names.Spellings(name)
-		_, values := c.clientHeader(spellings)
-		if name == betaHeader {
-			values, _ = splitBetas(values, route.Extras)
-		}
-		if values == nil && name == versionHeader && !namesVersion(route, spellings) {
-			values = []string{versionStandard}
-		}
-		for _, to := range spellings {
-			if values != nil {
-				out[to] = values
-			}
-		}
-	}
-	return out
-}
-
-// clientHeader returns the values that the client gave a header, and the spelling under which it did.
-func (c *call) clientHeader(spellings []string) (name string, values []string) {
-	if c.request.Style != llm.Messages {
-		return "", nil
-	}
-	for _, name := range spellings {
-		if values := c.request.Headers.Values(name); len(values) > 0 {
-			return name, values
-		}
-	}
-	return "", nil
-}
-
-// namesVersion reports whether the version is among the provider's own headers, under one of the spellings, or in the body.
-func namesVersion(route *catalog.Route, spellings []string) bool {
-	if hasHeader(route.Provider.Headers, spellings) {
-		return true
-	}
-	w := route.Wire
-	return w != nil && (w.Body.Add[versionMember] != "" || hasHeader(w.Headers, spellings))
-}
-
-func hasHeader(headers map[string]string, spellings []string) bool {
-	for name := range headers {
-		if slices.ContainsFunc(spellings, func(s string) bool { return strings.EqualFold(name, s) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// takesBetasInBody reports whether the provider of a route takes trial features in the body, and not in a header.
-func takesBetasInBody(route *catalog.Route) bool {
-	return route.Wire != nil && route.Wire.Body.Betas != ""
-}
-
-// bodyBetas are the trial features that the client asks for and the provider of the route takes in the body.
-func (c *call) bodyBetas(route *catalog.Route, x *translate.Exchange) (names []string) {
-	if x.Upstream() != llm.Messages || !takesBetasInBody(route) {
-		return nil
-	}
-	_, values := c.clientHeader(c.gateway.o.Snapshot().Spellings(betaHeader))
-	values, _ = splitBetas(values, route.Extras)
-	for _, value := range values {
-		for name := range strings.SplitSeq(value, ",") {
-			if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-// splitBetas separates the trial features that are sent upstream from those that switch extras on which the route does not serve. A
-// header value without features of the second kind stays as it is.
-func splitBetas(values []string, served llm.ExtraSet) (kept, extra []string) {
-	for _, value := range values {
-		var left []string
-		split := false
-		for name := range strings.SplitSeq(value, ",") {
-			if dialect.IsExtraBeta(strings.TrimSpace(name), served) {
-				extra, split = append(extra, strings.TrimSpace(name)), true
-			} else {
-				left = append(left, strings.TrimSpace(name))
-			}
-		}
-		if split {
-			value = strings.Join(left, ",")
-		}
-		if value != "" {
-			kept = append(kept, value)
-		}
-	}
-	return kept, extra
 }

@@ -34,15 +34,6 @@ func countsFrames(s *dialect.StreamStats) bool {
 	return frames > 0 && 2*bytes >= frames*halfBytesPerFrameMin && bytes <= frames*bytesPerFrameMax
 }
 
-// outputUsed is the output so far: the larger of the gateway's own count and a plausible count of the upstream.
-func (f *funding) outputUsed(s *dialect.StreamStats) int64 {
-	n := countOutput(s)
-	if s.Reported && s.Usage.Output > n && f.outputPlausible(s, s.Usage) {
-		n = s.Usage.Output
-	}
-	return n
-}
-
 // outputFunded is the gateway's count of the output, but not more than the hold pays for.
 func (f *funding) outputFunded(s *dialect.StreamStats) int64 {
 	return min(countOutput(s), f.fundedTokens)
@@ -177,10 +168,23 @@ func (f *funding) costOf(u *llm.Usage, whole bool) (cost app.Amount, stated bool
 	return cost, false, err
 }
 
+// costBelieved is the highest price of the largest plausible counts.
+func (e *estimate) costBelieved(output int64) (app.Amount, error) {
+	u := e.inputUsage
+	u[e.inMeter], u[e.outMeter] = e.inputBelieved, min(output, countMax)
+	return e.card.Cost(u, meter.Terms{})
+}
+
 // meters returns the charged usage on the meters of the ledger.
 func (c charge) meters() meter.Counts {
 	if !c.charged {
 		return meter.Counts{}
 	}
 	return c.usage.Counts()
+}
+
+// charge computes the charge of the call by a row of the settlement table.
+func (p *pipeline) charge(rule billing.Rule, stats *dialect.StreamStats) charge {
+	p.funding.costIsPrice = p.attempt != nil && p.attempt.route.Provider.CostIsPrice
+	return p.funding.charge(rule, stats)
 }

@@ -136,7 +136,7 @@ func TestNoCallFailsWhileTokensAreRenewed(t *testing.T) {
 					t.Errorf("call %d: %v", n, f)
 					return
 				}
-				if _, f := a.ReadAll(nil, patient); f != nil {
+				if _, f := a.ReadAll(); f != nil {
 					t.Errorf("call %d: %v", n, f)
 				}
 				a.Close()
@@ -161,7 +161,7 @@ func TestARejectedTokenIsReplacedOnce(t *testing.T) {
 			a, f := send(t, c, r, false)
 			if f == nil {
 				var body []byte
-				body, f = a.ReadAll(nil, patient)
+				body, f = a.ReadAll()
 				a.Close()
 				if string(body) != `{"x":1}` {
 					t.Errorf("the second request has the body %q", body)

@@ -22,9 +22,6 @@ import (
 )
 
 // raw answers each connection with a function.
-// patient reads an answer however it comes.
-func patient(int) *provider.Fault { return nil }
-
 func raw(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -153,7 +150,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		if f != nil {
 			t.Fatal(f)
 		}
-		got, f := a.ReadAll(nil, patient)
+		got, f := a.ReadAll()
 		a.Close()
 		if f == nil || f.Class != provider.ClassTooLarge || len(got) > provider.BodyBytesMax+1<<20 {
 			t.Errorf("declared %v: %v, %d bytes", declared, f, len(got))
@@ -172,7 +169,7 @@ func TestACutBodyIsNoBody(t *testing.T) {
 		t.Fatal(f)
 	}
 	defer a.Close()
-	if _, f := a.ReadAll(nil, patient); f == nil || f.Class != provider.ClassReset {
+	if _, f := a.ReadAll(); f == nil || f.Class != provider.ClassReset {
 		t.Errorf("%v", f)
 	}
 }
@@ -207,7 +204,7 @@ func TestPayloadsAreNotUsedAgainTooEarly(t *testing.T) {
 				a, f := c.Send(t.Context(), provider.Attempt{Route: r, Payload: p, Header: extra})
 				p.Release()
 				if f == nil {
-					_, _ = a.ReadAll(nil, patient)
+					_, _ = a.ReadAll()
 					a.Close()
 				}
 			}

@@ -29,7 +29,7 @@ const (
 	BodyBytesMax = 32 << 20
 
 	headerBytesMax  = 64 << 10
-	progressBytes   = 16 << 10
+	partBytes       = 16 << 10
 	failureBytesMax = 64 << 10               // This bounds what is read of an error body.
 	failureWaitMax  = 250 * time.Millisecond // This bounds the wait for an error body.
 	idleConnsMax    = 4096                   // This bounds the idle connections of one host.
@@ -304,22 +304,16 @@ func (a *Answer) Close() { _ = a.body.Close() }
 // Fault classifies an error of Read.
 func (a *Answer) Fault(err error) *Fault { return FaultOf(a.ctx, err) }
 
-// ReadAll appends the whole body to dst, up to 32 MiB. It calls progress with the bytes so far before it reads and after every 16 KiB,
-// so that the caller can set deadlines and reserve memory. A fault of progress ends the reading.
-func (a *Answer) ReadAll(dst []byte, progress func(read int) *Fault) ([]byte, *Fault) {
+// ReadPart appends a part of a JSON body to dst, which has the parts before: 16 KiB or somewhat more, or the rest. It reports the end of
+// the body, which may have 32 MiB.
+func (a *Answer) ReadPart(dst []byte) (_ []byte, ended bool, _ *Fault) {
 	if a.length > BodyBytesMax {
-		return dst, NewFault(ClassTooLarge, errTooLarge)
+		return dst, false, NewFault(ClassTooLarge, errTooLarge)
 	}
-	if room := int(max(a.length, 0)) + 512; cap(dst)-len(dst) < room { // The spare bytes let the last read reach the end.
-		dst = append(make([]byte, 0, len(dst)+room), dst...)
+	if room := int(max(a.length, 0)) + 512; len(dst) == 0 && cap(dst) < room { // The spare bytes let the last read reach the end.
+		dst = make([]byte, 0, room)
 	}
-	for from, next := len(dst), 0; ; {
-		if len(dst) >= next {
-			if f := progress(len(dst) - from); f != nil {
-				return dst, f
-			}
-			next = len(dst) + progressBytes
-		}
+	for next := len(dst) + partBytes; len(dst) < next; {
 		if len(dst) == cap(dst) {
 			dst = append(dst, 0)[:len(dst)]
 		}
@@ -327,13 +321,22 @@ func (a *Answer) ReadAll(dst []byte, progress func(read int) *Fault) ([]byte, *F
 		dst = dst[:len(dst)+n]
 		switch {
 		case len(dst) > BodyBytesMax:
-			return dst, NewFault(ClassTooLarge, errTooLarge)
+			return dst, false, NewFault(ClassTooLarge, errTooLarge)
 		case errors.Is(err, io.EOF):
-			return dst, nil
+			return dst, true, nil
 		case err != nil:
-			return dst, a.Fault(err)
+			return dst, false, a.Fault(err)
 		}
 	}
+	return dst, false, nil
+}
+
+// ReadAll reads a whole JSON body.
+func (a *Answer) ReadAll() (body []byte, f *Fault) {
+	for ended := false; !ended && f == nil; {
+		body, ended, f = a.ReadPart(body)
+	}
+	return body, f
 }
 
 var errTooLarge = errors.New("the answer is larger than 32 MiB")

@@ -75,7 +75,7 @@ func TestAProviderIsAskedAsTheCatalogSays(t *testing.T) {
 	if f != nil {
 		t.Fatal(f)
 	}
-	got, f := a.ReadAll(nil, patient)
+	got, f := a.ReadAll()
 	a.Close()
 	if f != nil || string(got) != `{"ok":true}` || a.Stream {
 		t.Errorf("%s, %v", got, f)
@@ -127,7 +127,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 		if f != nil {
 			t.Fatal(f)
 		}
-		if _, f := a.ReadAll(nil, patient); f != nil {
+		if _, f := a.ReadAll(); f != nil {
 			t.Fatal(f)
 		}
 		a.Close()
@@ -309,7 +309,7 @@ func BenchmarkSendAndRead1K(b *testing.B) {
 		if f != nil {
 			b.Fatal(f)
 		}
-		if _, f := a.ReadAll(nil, patient); f != nil {
+		if _, f := a.ReadAll(); f != nil {
 			b.Fatal(f)
 		}
 		a.Close()

@@ -140,7 +140,7 @@ func TestAProxyCarriesTLSToTheProvider(t *testing.T) {
 	if f != nil {
 		t.Fatal(f)
 	}
-	raw, f := a.ReadAll(nil, func(int) *provider.Fault { return nil })
+	raw, f := a.ReadAll()
 	a.Close()
 	if f != nil || string(raw) != "Bearer "+credential || p.first() != "CONNECT example.com:443 " {
 		t.Errorf("%v, %q through %q", f, raw, p.first())

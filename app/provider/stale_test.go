@@ -63,7 +63,7 @@ func fill(t *testing.T, c *provider.Client, url string, n int) {
 		open[i] = a
 	}
 	for _, a := range open {
-		if _, f := a.ReadAll(nil, patient); f != nil {
+		if _, f := a.ReadAll(); f != nil {
 			t.Fatal(f)
 		}
 		a.Close()
@@ -83,7 +83,7 @@ func TestAStaleConnectionIsReplacedByAFreshOne(t *testing.T) {
 			if f != nil {
 				t.Fatalf("%s: call %d failed although a fresh connection answers: %v", name, i, f)
 			}
-			if got, f := a.ReadAll(nil, patient); f != nil || string(got) != "{}" {
+			if got, f := a.ReadAll(); f != nil || string(got) != "{}" {
 				t.Errorf("%s: %s, %v", name, got, f)
 			}
 			a.Close()

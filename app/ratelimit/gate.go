@@ -1,9 +1,14 @@
 package ratelimit
 
 import (
+	"fmt"
 	"hash/maphash"
+	"math"
+	"strconv"
 	"sync"
 	"time"
+
+	"umg/app"
 )
 
 const (
@@ -35,20 +40,6 @@ type account struct {
 	keys   map[string]*gate
 
 	classes *[classesCount]gate // nil until a request of some class is counted
-}
-
-// gates are those of a call, brought up to now.
-func (acc *account) gates(a *Request, b *[gatesCount]bounds, now time.Time) [gatesCount]*gate {
-	found := [gatesCount]*gate{accountGate: &acc.gate, modelGate: find(acc.models, a.Model, accountModelsMax)}
-	if a.Key.limited() {
-		found[keyGate] = acc.keyGate(a.Key.ID)
-	}
-	for i, g := range found {
-		if g != nil {
-			g.fill(&b[i], now)
-		}
-	}
-	return found
 }
 
 // keyGate finds or adds the gate of a key.
@@ -86,23 +77,6 @@ func (g *gate) spend(a *account, tokens int64, now time.Time) int64 {
 	g.tokens.take(counted)
 	g.touch(a, now)
 	return counted
-}
-
-// leave ends a call, and corrects the tokens it was counted with by so many.
-func (g *gate) leave(a *account, more int64, now time.Time) {
-	g.running--
-	g.tokens.fill(g.tokens.limit, time.Minute, now)
-	g.tokens.take(more)
-	g.touch(a, now)
-}
-
-// giveBack takes a call that has left out of the count of requests.
-func (g *gate) giveBack(a *account, now time.Time) {
-	g.requests.fill(g.requests.limit, time.Minute, now)
-	g.daily.fill(g.daily.limit, day, now)
-	g.requests.take(-1)
-	g.daily.take(-1)
-	g.touch(a, now)
 }
 
 // touch notes when the gate's buckets are full again.
@@ -152,4 +126,217 @@ func find(gates map[string]*gate, id string, most int) *gate {
 	g := &gate{}
 	gates[id] = g
 	return g
+}
+
+// Window is the state of one limit, as headers tell it. A Limit of zero means that there is none.
+type Window struct {
+	Limit, Remaining int64
+	Reset            time.Duration // until all of it is there again
+}
+
+// tighter is the window of which less is left.
+func tighter(one, other Window) Window {
+	if one.Limit == 0 || other.Limit > 0 && other.Remaining < one.Remaining {
+		return other
+	}
+	return one
+}
+
+// bucket holds at most a period's worth and fills evenly. It can be overdrawn by one period, when a call used more
+// than it was counted with.
+type bucket struct {
+	limit  int64 // per period; zero is no limit
+	period time.Duration
+	level  float64
+	at     time.Time
+}
+
+// fill brings the bucket up to now. A changed limit starts with its share of what was left.
+func (b *bucket) fill(limit int64, period time.Duration, now time.Time) {
+	switch {
+	case limit <= 0:
+		*b = bucket{at: now}
+		return
+	case b.limit == 0:
+		*b = bucket{limit: limit, period: period, level: float64(limit), at: now}
+		return
+	case b.limit != limit:
+		b.level *= float64(limit) / float64(b.limit)
+		b.limit = limit
+	}
+	if gone := now.Sub(b.at); gone > 0 {
+		b.level = min(float64(limit), b.level+float64(gone)/float64(b.period)*float64(limit))
+		b.at = now
+	}
+}
+
+// need is what a call must find in the bucket. A call larger than a whole period needs a full one, or it could never
+// be made.
+func (b *bucket) need(n int64) float64 { return float64(min(n, b.limit)) }
+
+// dust forgives what fractions lose to rounding.
+const dust = 1e-6
+
+func (b *bucket) allows(n int64) bool { return b.limit == 0 || b.level+dust >= b.need(n) }
+
+func (b *bucket) take(n int64) {
+	if b.limit > 0 {
+		b.level = min(float64(b.limit), max(-float64(b.limit), b.level-float64(n)))
+	}
+}
+
+// wait is how long until the bucket allows n.
+func (b *bucket) wait(n int64) time.Duration {
+	missing := b.need(n) - b.level
+	return time.Duration(missing / float64(b.limit) * float64(b.period))
+}
+
+// untilFull is how long until nothing is missing.
+func (b *bucket) untilFull() time.Duration {
+	if b.limit == 0 {
+		return 0
+	}
+	return time.Duration((float64(b.limit) - b.level) / float64(b.limit) * float64(b.period))
+}
+
+func (b *bucket) window() Window {
+	if b.limit == 0 {
+		return Window{}
+	}
+	return Window{
+		Limit: b.limit, Remaining: int64(math.Max(0, math.Floor(b.level+dust))), Reset: b.untilFull().Round(time.Millisecond),
+	}
+}
+
+// Class is a kind of request whose rate is counted apart from that of calls, for each account and in this replica alone.
+type Class int
+
+// The classes of requests.
+const (
+	Reads    Class = iota // requests that change nothing
+	Changes               // requests that change what an account has, such as its keys, and are no calls
+	Checks                // requests that read a body and charge nothing, such as dry runs and counts of tokens
+	Calls                 // calls and their bodies, so that those of a minute do not come all at once
+	Refusals              // requests that were refused
+	classesCount
+)
+
+// Rate is how much of a class an account may do in a period, and at once. Numbers of zero are no limit.
+type Rate struct {
+	Requests, Bytes int64
+	Period          time.Duration // zero: a minute
+}
+
+// Admit lets a call in before its body is read. It counts one place and one request of the account and of the key in this
+// replica; Join counts the rest once the model is known. The slot ends with exactly one Release, also when Join is never called.
+// It says what is left when the call is refused as well; the slot of a refused call need not be released.
+func (l *Limiter) Admit(a Request) (*Slot, error) {
+	s := &Slot{}
+	return s, l.AdmitTo(s, a)
+}
+
+// AdmitTo is Admit in the memory of a slot that is not in use.
+func (l *Limiter) AdmitTo(s *Slot, a Request) error {
+	b := a.bounds()
+	b[modelGate] = bounds{}
+	now := l.now()
+	sh := l.shard(a.AccountID)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	acc := sh.account(a.AccountID, now)
+	gates := [gatesCount]*gate{accountGate: &acc.gate}
+	if a.Key.limited() {
+		gates[keyGate] = acc.keyGate(a.Key.ID)
+	}
+	for i, g := range gates {
+		if g != nil {
+			g.fill(&b[i], now)
+		}
+	}
+	if met := refusalOf(&gates, &b, 0, false); met.what != nothing {
+		*s = Slot{limiter: l, account: acc, released: true}
+		s.look(&gates)
+		l.refused[met.what].Add(1)
+		return met.explain(&a, &b)
+	}
+	*s = Slot{limiter: l, account: acc, key: gates[keyGate]}
+	for _, g := range gates {
+		if g != nil {
+			g.enter(acc, 0, now)
+		}
+	}
+	s.look(&gates)
+	return nil
+}
+
+// Count counts a request of an account, and the bytes of its body as far as they are known, against the rate of a class. The
+// window tells what is left, also when the request is refused.
+func (l *Limiter) Count(accountID string, c Class, r Rate, bytes int64) (Window, error) {
+	now := l.now()
+	sh := l.shard(accountID)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	acc := sh.account(accountID, now)
+	if acc.classes == nil {
+		acc.classes = new([classesCount]gate)
+	}
+	if r.Period <= 0 {
+		r.Period = time.Minute
+	}
+	g := &acc.classes[c]
+	g.requests.fill(r.Requests, r.Period, now)
+	g.tokens.fill(r.Bytes, r.Period, now)
+	var err error
+	switch {
+	case !g.requests.allows(1):
+		err = c.refuse(fmt.Sprintf("%d %s in %s", r.Requests, c.noun(), spoken(r.Period)), g.requests.wait(1))
+	case !g.tokens.allows(bytes):
+		err = c.refuse(fmt.Sprintf("%d MiB of the bodies of %s in %s", r.Bytes>>20, c.noun(), spoken(r.Period)), g.tokens.wait(bytes))
+	default:
+		g.requests.take(1)
+		g.tokens.take(int64(g.tokens.need(bytes)))
+		g.touch(acc, now)
+	}
+	if err != nil {
+		l.refusedOf[c].Add(1)
+	}
+	return g.requests.window(), err
+}
+
+// Correct adds bytes to those that a request was counted with, or takes some of them back. It must not add up to less than none.
+func (l *Limiter) Correct(accountID string, c Class, more int64) {
+	now := l.now()
+	sh := l.shard(accountID)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	acc, ok := sh.accounts[accountID]
+	if !ok || acc.classes == nil {
+		return
+	}
+	g := &acc.classes[c]
+	g.tokens.fill(g.tokens.limit, g.tokens.period, now)
+	g.tokens.take(more)
+	g.touch(acc, now)
+}
+
+// noun is what requests of the class are called in errors.
+func (c Class) noun() string {
+	return [classesCount]string{
+		Reads: "read requests", Changes: "requests that change something", Checks: "dry runs and token counts", Calls: "calls",
+		Refusals: "refusals",
+	}[c]
+}
+
+// spoken is a period of a rate in whole seconds, as errors say it.
+func spoken(period time.Duration) string {
+	if period == time.Minute {
+		return "a minute"
+	}
+	return strconv.FormatInt(int64(period/time.Second), 10) + " s"
+}
+
+func (c Class) refuse(what string, wait time.Duration) error {
+	seconds := int64(min(waitMax, max(waitMin, wait+time.Second-1)) / time.Second)
+	return app.Errorf(app.Exhausted, "rate_limit_exceeded", "The %s of this account are used up. Try again in %d s.", what, seconds).
+		After(time.Duration(seconds) * time.Second)
 }

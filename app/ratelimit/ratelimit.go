@@ -141,6 +141,14 @@ func (l *Limiter) Take(a Request) (*Slot, error) {
 	return s, met.explain(&a, &b)
 }
 
+// Join counts an admitted call against the limits of its model and against all limits of tokens. The ask names the account and
+// the key that were admitted. When it is refused, the slot still has what Admit counted.
+func (s *Slot) Join(a Request) error {
+	a.slot = s
+	_, err := s.limiter.Take(a)
+	return err
+}
+
 // What enter is to do. A call that other replicas have a say in is checked here, counted there, and then counted here.
 const (
 	check = 1 << iota
@@ -185,6 +193,20 @@ func (l *Limiter) enter(a *Request, b *[gatesCount]bounds, steps int) (*Slot, re
 	}
 	s.look(&gates)
 	return s, refusal{}
+}
+
+// gates are those of a call, brought up to now.
+func (acc *account) gates(a *Request, b *[gatesCount]bounds, now time.Time) [gatesCount]*gate {
+	found := [gatesCount]*gate{accountGate: &acc.gate, modelGate: find(acc.models, a.Model, accountModelsMax)}
+	if a.Key.limited() {
+		found[keyGate] = acc.keyGate(a.Key.ID)
+	}
+	for i, g := range found {
+		if g != nil {
+			g.fill(&b[i], now)
+		}
+	}
+	return found
 }
 
 // Slot is a call that was let through. It ends with exactly one Release.
@@ -237,6 +259,15 @@ func (s *Slot) Withdraw() {
 	}
 }
 
+// giveBack takes a call that has left out of the count of requests.
+func (g *gate) giveBack(a *account, now time.Time) {
+	g.requests.fill(g.requests.limit, time.Minute, now)
+	g.daily.fill(g.daily.limit, day, now)
+	g.requests.take(-1)
+	g.daily.take(-1)
+	g.touch(a, now)
+}
+
 // end ends the call here, and reports whether it had not ended before.
 func (s *Slot) end(usedTokens int64, now time.Time) bool {
 	s.account.shard.mu.Lock()
@@ -251,6 +282,14 @@ func (s *Slot) end(usedTokens int64, now time.Time) bool {
 		}
 	}
 	return true
+}
+
+// leave ends a call, and corrects the tokens it was counted with by so many.
+func (g *gate) leave(a *account, more int64, now time.Time) {
+	g.running--
+	g.tokens.fill(g.tokens.limit, time.Minute, now)
+	g.tokens.take(more)
+	g.touch(a, now)
 }
 
 // Requests is what is left after this call of the requests per minute, in the tightest of its limits.

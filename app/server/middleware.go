@@ -8,6 +8,7 @@ import (
 
 	"umg/api"
 	"umg/app"
+	"umg/app/requestbody"
 )
 
 const (
@@ -72,7 +73,7 @@ func (s *Server) limitTime(w http.ResponseWriter, r *http.Request, now time.Time
 		if form := s.o.FormBytesMax[r.URL.Path]; form > bytesMax {
 			bytesMax, timeMax = form, api.FileTimeMax
 		}
-		r.Body = api.PaceBody(w, r.Body, bytesMax, timeMax, s.o.Now)
+		r.Body = requestbody.Pace(w, r.Body, bytesMax, timeMax, s.o.Now)
 		if r.ContentLength == 0 {
 			timeMax = 0
 		}

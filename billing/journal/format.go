@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -147,87 +146,4 @@ func seal(b []byte, durable LSN) int {
 
 func checksum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[:4], castagnoli), castagnoli, record[8:])
-}
-
-// reader reads the records of one segment in order.
-type reader struct {
-	file   io.ReaderAt
-	size   int64
-	offset int64 // This is the offset of the next record.
-	next   LSN   // This is the number of the next record.
-
-	buf    []byte // These bytes were read from the file.
-	at     int64  // The buffer begins at this offset of the file.
-	window int    // The next read has this many bytes.
-}
-
-func newReader(f io.ReaderAt, s segment) *reader {
-	return &reader{file: f, size: s.size, offset: headerBytes, next: s.first}
-}
-
-// forget discards the buffer, because more may have been written since it was read.
-func (r *reader) forget() { r.buf, r.window = r.buf[:0], windowAtFirst }
-
-// peek returns the n bytes at the offset, and reads them in windows that grow.
-func (r *reader) peek(offset int64, n int) ([]byte, error) {
-	if i := offset - r.at; i >= 0 && i+int64(n) <= int64(len(r.buf)) {
-		return r.buf[i : i+int64(n)], nil
-	}
-	want := int(min(int64(max(n, r.window)), r.size-offset))
-	r.window = min(max(2*r.window, windowAtFirst), windowBytes)
-	if want < n {
-		return nil, errEnd
-	}
-	if cap(r.buf) < want {
-		r.buf = make([]byte, want)
-	}
-	r.buf, r.at = r.buf[:want], offset
-	if got, err := r.file.ReadAt(r.buf, offset); got < want {
-		r.buf = r.buf[:0]
-		return nil, err
-	}
-	return r.buf[:n], nil
-}
-
-// record reads the next record and its lag, without moving past it. Zeros and the end of the segment are errEnd; anything
-// else that is not the record with the next number is errBroken.
-func (r *reader) record() (rec Record, lag uint32, err error) {
-	rec, lag, err = r.recordAt(r.offset)
-	if err == nil && rec.LSN != r.next {
-		return Record{}, 0, errBroken
-	}
-	return rec, lag, err
-}
-
-func (r *reader) recordAt(offset int64) (Record, uint32, error) {
-	p, err := r.peek(offset, prefixBytes)
-	if err != nil {
-		return Record{}, 0, err
-	}
-	dataBytes := binary.LittleEndian.Uint32(p)
-	if dataBytes == 0 && zeros(p) {
-		return Record{}, 0, errEnd
-	}
-	if dataBytes > RecordBytesMax {
-		return Record{}, 0, errBroken
-	}
-	p, err = r.peek(offset, room(int(dataBytes)))
-	if err != nil {
-		if errors.Is(err, errEnd) {
-			err = errBroken
-		}
-		return Record{}, 0, err
-	}
-	if binary.LittleEndian.Uint32(p[4:]) != checksum(p) {
-		return Record{}, 0, errBroken
-	}
-	end := prefixBytes + int(dataBytes)
-	rec := Record{LSN: LSN(binary.LittleEndian.Uint64(p[8:])), Kind: Kind(p[20]), Data: p[prefixBytes:end:end]}
-	return rec, binary.LittleEndian.Uint32(p[16:]), nil
-}
-
-// skip moves past the record that was just read.
-func (r *reader) skip(rec Record) {
-	r.offset += int64(room(len(rec.Data)))
-	r.next = rec.LSN + 1
 }

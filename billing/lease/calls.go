@@ -85,18 +85,6 @@ func (c *calls) change(id string, do func(*call)) bool {
 	return true
 }
 
-// remove ends a call.
-func (c *calls) remove(id string) {
-	s := c.shard(id)
-	s.mu.Lock()
-	_, exists := s.calls[id]
-	delete(s.calls, id)
-	s.mu.Unlock()
-	if exists {
-		c.running.Add(-1)
-	}
-}
-
 // has reports whether a call runs or is being settled.
 func (c *calls) has(id string) bool {
 	s := c.shard(id)

@@ -175,39 +175,6 @@ type refusal struct {
 
 func (l *lease) free() app.Amount { return l.granted - l.returned - l.spent - l.reserved }
 
-// reserve sets an amount aside and reports whether the lease had enough. Every call runs it, so it must stay fast.
-func (l *lease) reserve(now time.Duration, amount app.Amount) bool {
-	l.mu.Lock()
-	ok := !l.dropped && l.free() >= amount
-	if ok {
-		l.reserved += amount
-		l.used = now
-		l.largestWanted.add(now, amount)
-		l.fundedUntil = now + fundedFor
-	}
-	l.mu.Unlock()
-	return ok
-}
-
-// release ends a reservation: the cost is spent and the rest is free again. It reports whether free credit should be returned
-// now.
-func (l *lease) release(now time.Duration, reserved, cost app.Amount, at journal.LSN) (giveBack bool) {
-	l.mu.Lock()
-	l.reserved -= reserved
-	l.spent += cost
-	l.used = now
-	l.last = max(l.last, at)
-	if cost > 0 {
-		l.spend.add(now, cost)
-	}
-	giveBack = (l.returnImmediately || l.recalled) && l.free() > 0
-	if l.changed != nil && l.free() >= l.changeLeast {
-		l.signalChange()
-	}
-	l.mu.Unlock()
-	return giveBack
-}
-
 // returnStep is the database step that returns free credit.
 type returnStep uint8
 

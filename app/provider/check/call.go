@@ -119,7 +119,7 @@ func headerOf(route *catalog.Route) http.Header {
 
 // readWhole reads an answer in one piece.
 func readWhole(answer *provider.Answer, codec llm.Codec, options *llm.ResponseOptions) (reply, error) {
-	body, f := answer.ReadAll(nil, func(int) *provider.Fault { return nil })
+	body, f := answer.ReadAll()
 	if f != nil {
 		return reply{answered: true}, f
 	}

@@ -13,7 +13,6 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
-	"umg/app/provider"
 )
 
 // Block is the reason why an attempt may not be made now. It is empty when the attempt may be made.
@@ -77,25 +76,6 @@ func New(o Options) *Monitor {
 // since returns the time since the monitor was made.
 func (m *Monitor) since() time.Duration { return max(0, m.o.Now().Sub(m.startedAt)) }
 
-// Try is one attempt that may be made. It ends with exactly one End. End does nothing for an attempt that was blocked.
-type Try struct {
-	Credential int  // Credential is the index of the credential to use.
-	Whole      bool // Whole is set by the caller for an answer in one piece.
-
-	monitor  *Monitor
-	route    *catalog.Route
-	provider *providerState
-	upstream *upstream
-	began    time.Duration
-	number   int64  // Number counts the attempts of the route in the order in which they begin.
-	epoch    uint32 // Epoch is the epoch of the breaker when the attempt began.
-	ejected  bool   // The route was ejected when the attempt began.
-	probe    bool
-
-	slowAfter     time.Duration // First content after this time means that the route is slow; zero for none.
-	outpacedAfter time.Duration // OutpacedAfter is when the hedge that answered first had begun; zero for none.
-}
-
 // Begin starts an attempt on a route, unless it is blocked. The attempt counts against the provider's limits, is the probe of a route
 // whose ejection has ended, and gets a credential that is not in cooldown. Force overrides an ejection and cooldowns, because one route
 // of a model is always tried. It does not override a pause, the provider's own limits and spend caps.
@@ -135,111 +115,4 @@ func (m *Monitor) Blocked(r *catalog.Route) Block {
 	defer s.mu.Unlock()
 	_, block := s.check(r, s.upstream(r.Model, now), m.spentUp(r.Provider), now)
 	return block
-}
-
-// Answered records the first content of an answer. It ends an ejection early, because the stream may take minutes to end. The call is
-// optional.
-func (t *Try) Answered() {
-	if t.monitor == nil || !t.ejected {
-		return
-	}
-	t.provider.mu.Lock()
-	defer t.provider.mu.Unlock()
-	now := t.monitor.since()
-	if b := &t.upstream.breaker; b.epoch == t.epoch && b.ejected && !t.slow(now-t.began) {
-		b.close(now)
-		t.epoch = b.epoch // A later cut of the stream counts as a failure.
-	}
-}
-
-// End records the result of the attempt. The fault is nil for a whole answer, and when the client left a healthy one. FirstByte is zero
-// when there was no content.
-func (t Try) End(f *provider.Fault, firstByte time.Duration) {
-	if t.monitor == nil {
-		return
-	}
-	now := t.monitor.since()
-	ejected, refused := t.settle(f, firstByte, now)
-	switch {
-	case ejected == 0:
-	case f == nil || f.Class == provider.ClassEnded:
-		t.monitor.o.Log.Warn("route ejected", "reason", "slow", "provider", t.route.Provider.ID,
-			"model", t.route.Model, "for", ejected)
-	default:
-		t.monitor.o.Log.Warn("route ejected", "reason", "failing", "provider", t.route.Provider.ID, "model", t.route.Model,
-			"for", ejected, "last", string(f.Class), "status", f.Status, "meaning", string(f.Meaning))
-	}
-	if refused > 0 {
-		t.logRefused(f, refused)
-	}
-	t.logUnavailable(f, now)
-}
-
-// settle records the outcome. It returns the lengths of a new ejection of the route and of a new cooldown of the credential.
-func (t Try) settle(f *provider.Fault, firstByte, now time.Duration) (ejected, refused time.Duration) {
-	s, u := t.provider, t.upstream
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running--
-	u.running--
-	u.usedAt = now
-	v, waited := t.outcome(f, firstByte, now)
-	if waited > 0 {
-		u.waits(t.Whole).add(waited, now)
-	}
-	u.breaker.window.count(now, v)
-	if v.failed() {
-		u.lastFault, u.lastStatus, u.lastFaultAt = f.Class, f.Status, now
-	}
-	refused = s.settleCredential(t, f, now)
-	return u.breaker.end(t, v, now, t.route.Provider.Breaker, t.monitor.o.Random), refused
-}
-
-// lock returns the locked state of a provider, and adds it when it is new.
-func (m *Monitor) lock(p *catalog.Provider) *providerState {
-	m.mu.RLock()
-	s := m.providers[p.ID]
-	if s != nil {
-		s.mu.Lock() // Locking before the map is free keeps drop from removing the state in between.
-	}
-	m.mu.RUnlock()
-	if s == nil {
-		s = m.add(p.ID)
-	}
-	s.update(p)
-	return s
-}
-
-func (m *Monitor) add(id string) *providerState {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.providers[id]
-	if s == nil {
-		if len(m.providers) >= providersMax {
-			m.drop(0)
-		}
-		s = &providerState{id: id, upstreams: map[string]*upstream{}}
-		m.providers[id] = s
-	}
-	s.mu.Lock()
-	return s
-}
-
-// MayRetry takes one retry from the provider's retry budget, which is ten and a tenth of the first attempts of the last ten seconds.
-// Call it before the Begin of a retry.
-func (m *Monitor) MayRetry(providerID string) bool {
-	now := m.since()
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	s := m.providers[providerID]
-	if s == nil {
-		return true // There was no attempt yet.
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.retriesLeft(now) < 1 {
-		return false
-	}
-	s.retries.add(now)
-	return true
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"umg/app/catalog"
-	"umg/app/provider"
 )
 
 // The delays of a hedge on a route with few known answers. The delay is also no shorter than the longest of these answers. Whole
@@ -89,20 +88,6 @@ func (t *Try) Hedged(outpacedAfter time.Duration) { t.outpacedAfter, t.slowAfter
 
 // slow reports whether the first content came so late that another route would have outpaced the attempt.
 func (t *Try) slow(firstByte time.Duration) bool { return t.slowAfter > 0 && firstByte > t.slowAfter }
-
-// outcome returns the outcome of the attempt, and how long its content took if that is known. An outpaced attempt counts with the delay
-// of its hedge, so that the percentile does not change.
-func (t *Try) outcome(f *provider.Fault, firstByte, now time.Duration) (v outcome, waited time.Duration) {
-	switch {
-	case t.outpacedAfter > 0 && f != nil && f.Class == provider.ClassEnded:
-		return outcomeOutpaced, max(t.outpacedAfter-time.Microsecond, time.Microsecond)
-	case f == nil && t.slow(firstByte):
-		return outcomeOutpaced, firstByte
-	case firstByte > 0:
-		return outcomeOf(f, 0), firstByte
-	}
-	return outcomeOf(f, now-t.began), 0
-}
 
 // earnHedge adds a tenth of a hedge to the budget of a route. It returns the usual time of its answers, which is at least the standard
 // when few are known.

@@ -66,6 +66,36 @@ type cooldown struct {
 
 func (r cooldown) active(now time.Duration) bool { return now < r.until }
 
+// lock returns the locked state of a provider, and adds it when it is new.
+func (m *Monitor) lock(p *catalog.Provider) *providerState {
+	m.mu.RLock()
+	s := m.providers[p.ID]
+	if s != nil {
+		s.mu.Lock() // Locking before the map is free keeps drop from removing the state in between.
+	}
+	m.mu.RUnlock()
+	if s == nil {
+		s = m.add(p.ID)
+	}
+	s.update(p)
+	return s
+}
+
+func (m *Monitor) add(id string) *providerState {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.providers[id]
+	if s == nil {
+		if len(m.providers) >= providersMax {
+			m.drop(0)
+		}
+		s = &providerState{id: id, upstreams: map[string]*upstream{}}
+		m.providers[id] = s
+	}
+	s.mu.Lock()
+	return s
+}
+
 // update takes over the credentials of a snapshot. A cooldown stays with its credential, even at another index.
 func (s *providerState) update(p *catalog.Provider) {
 	if s.provider == p {
@@ -216,13 +246,6 @@ func (s *providerState) indexOf(t Try) int {
 		}
 	}
 	return noCredentialIndex
-}
-
-// retriesLeft returns what is left of the retry budget. The count of attempts includes retries, which are subtracted.
-func (s *providerState) retriesLeft(now time.Duration) int64 {
-	retries := s.retries.last(retryWindow, now)
-	firsts := max(0, s.attempts.last(retryWindow, now)-retries)
-	return max(0, firsts/retryOneOf+retryFloor-retries)
 }
 
 // dropIdle drops the models and providers without a recent attempt, which belong to old catalogs.
