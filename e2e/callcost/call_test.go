@@ -41,8 +41,8 @@ func processTime(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// The most that a call of 1 KiB may allocate in the whole process, and a twentieth more. Ten of the allocations are for the contexts that
-// end an attempt, four for the texts of the two heads and the id, and the others for texts of the answer and of its headers.
+// The most that a call of 1 KiB may allocate in the whole process, and a twentieth more. Seven of the allocations are for the context of the
+// attempt and the watch over it, one is for a sync of the journal, and most others are for texts of heads, headers and the answer.
 const (
 	allocationsMax = 23
 	bytesMax       = 1500
