@@ -3,6 +3,7 @@ package plainhttp
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -96,29 +97,29 @@ func (h *head) check(line []byte, hosts *int) bool {
 			return false
 		}
 	}
-	switch len(name) {
-	case len("te"):
-		return !bytes.EqualFold(name, []byte("te"))
-	case len("host"):
-		if bytes.EqualFold(name, []byte("host")) {
-			*hosts++
-			return len(value) > 0 && httpguts.ValidHostHeader(string(value))
-		}
-	case len("expect"):
-		return !bytes.EqualFold(name, []byte("expect")) && !bytes.EqualFold(name, []byte("pragma"))
-	case len("upgrade"):
-		return !bytes.EqualFold(name, []byte("upgrade")) && !bytes.EqualFold(name, []byte("trailer"))
-	case len("connection"):
-		return !bytes.EqualFold(name, []byte("connection")) || bytes.EqualFold(value, []byte("keep-alive"))
-	case len("content-length"):
-		if bytes.EqualFold(name, []byte("content-length")) {
-			return h.readLength(value)
-		}
-	case len("transfer-encoding"):
-		return !bytes.EqualFold(name, []byte("transfer-encoding"))
+	switch {
+	case bytes.EqualFold(name, hostName):
+		*hosts++
+		return len(value) > 0 && httpguts.ValidHostHeader(string(value))
+	case bytes.EqualFold(name, lengthName):
+		return h.readLength(value)
+	case bytes.EqualFold(name, connectionName):
+		return bytes.EqualFold(value, keepAlive)
 	}
-	return true
+	return !slices.ContainsFunc(otherNames[:], func(other []byte) bool { return bytes.EqualFold(name, other) })
 }
+
+var (
+	hostName       = []byte("host")
+	lengthName     = []byte("content-length")
+	connectionName = []byte("connection")
+	keepAlive      = []byte("keep-alive")
+
+	// otherNames are the headers that net/http reads.
+	otherNames = [...][]byte{
+		[]byte("transfer-encoding"), []byte("expect"), []byte("upgrade"), []byte("trailer"), []byte("te"), []byte("pragma"),
+	}
+)
 
 // readLength reads the one length of the body.
 func (h *head) readLength(digits []byte) bool {

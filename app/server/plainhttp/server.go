@@ -64,12 +64,12 @@ func (s *Server) Serve(l net.Listener) error {
 		_ = l.Close()
 		return http.ErrServerClosed
 	}
-	ended := make(chan error, 1)
+	var others sync.WaitGroup
 	// goroutine: Serve owns it and waits for it; it ends when the listener of handed connections is closed.
-	go func() { ended <- s.main.Serve(&s.others) }()
+	others.Go(func() { _ = s.main.Serve(&s.others) })
 	err := s.accept(l)
 	_ = s.others.Close()
-	<-ended
+	others.Wait()
 	return err
 }
 

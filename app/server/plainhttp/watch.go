@@ -57,7 +57,7 @@ func (w *watch) read() {
 	switch {
 	case n > 0:
 		w.hasByte = true
-	case err != nil && !(w.aborted && ok && timeout.Timeout()):
+	case err != nil && (!w.aborted || !ok || !timeout.Timeout()):
 		w.left = true
 		w.conn.cancel()
 	}
