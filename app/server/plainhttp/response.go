@@ -34,6 +34,11 @@ type response struct {
 	conn   *conn
 	header http.Header
 	names  []string // Names are those of the header in order.
+
+	// Date is the date of a second since 1970, which many answers of a connection share.
+	date       []byte
+	dateSecond int64
+
 	responseState
 }
 
@@ -216,7 +221,11 @@ func (w *response) appendHeader(b []byte) []byte {
 	}
 	clear(w.names)
 	if h["Date"] == nil {
-		b = append(time.Now().UTC().AppendFormat(append(b, "Date: "...), http.TimeFormat), "\r\n"...)
+		now := time.Now()
+		if second := now.Unix(); second != w.dateSecond {
+			w.dateSecond, w.date = second, now.UTC().AppendFormat(w.date[:0], http.TimeFormat)
+		}
+		b = append(append(append(b, "Date: "...), w.date...), "\r\n"...)
 	}
 	w.untyped = h["Content-Type"] == nil && h.Get("Content-Encoding") == ""
 	return b
@@ -254,7 +263,7 @@ var newlines = strings.NewReplacer("\n", " ", "\r", " ")
 
 // clean returns a value without what would end its line.
 func clean(value string) string {
-	if strings.ContainsAny(value, "\r\n") {
+	if strings.IndexByte(value, '\n') >= 0 || strings.IndexByte(value, '\r') >= 0 {
 		value = newlines.Replace(value)
 	}
 	return strings.Trim(value, " \t")
