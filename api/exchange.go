@@ -63,7 +63,7 @@ type sender interface {
 }
 
 // headerValues is memory for the values of response headers, each of which is a slice of one string. They may be used again after the
-// response has begun, because net/http copies the headers then.
+// response has begun, because the server copies or encodes the headers then.
 type headerValues struct {
 	values [16]string
 	count  int

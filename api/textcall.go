@@ -1,7 +1,9 @@
 package api
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -88,6 +90,9 @@ func (t *TextCall) Done() {
 	*t = TextCall{}
 	textCalls.Put(t)
 }
+
+// TextPaths are the paths of text routes.
+func (a *API) TextPaths() []string { return slices.Collect(maps.Keys(a.textRoutes)) }
 
 // textRoutes are the routes of text calls by their paths.
 func textRoutes() map[string]*Route {

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"strconv"
+	"sync"
 
 	"umg/app/dialect/chat"
 	"umg/app/dialect/rawjson"
@@ -21,10 +22,12 @@ type chatBody struct {
 	space [12]rawjson.Member
 }
 
+var chatBodies = sync.Pool{New: func() any { return &chatBody{} }}
+
 // readChatBody checks that raw is a whole answer with choices and records the edits for the client.
 func readChatBody(raw []byte, a llm.ResponseOptions) (Body, error) {
-	b := &chatBody{raw: raw}
-	b.members = b.space[:0]
+	b, _ := chatBodies.Get().(*chatBody)
+	b.raw, b.members = raw, b.space[:0]
 	c := &b.outline
 	var ok bool
 	if b.members, ok = c.read(raw, "message", b.members); !ok {
@@ -59,6 +62,12 @@ func readChatBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 }
 
 func (b *chatBody) Stats() StreamStats { return b.stats }
+
+// Release ends the use of the answer.
+func (b *chatBody) Release() {
+	*b = chatBody{}
+	chatBodies.Put(b)
+}
 
 func (b *chatBody) Append(dst []byte, charge llm.Charge) []byte {
 	usage := chatFormat.usageWithCost(b.outline.usage.Of(b.raw), charge)

@@ -169,6 +169,7 @@ func (a *attempt) send(maxTokens int64) *provider.Fault {
 	a.answer, fault = a.call.gateway.o.Providers.Send(ctx, provider.Attempt{
 		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
 		Betas: a.call.bodyBetas(a.route, a.exchange), Stream: a.exchange.Streams(),
+		Space: a.builder.takeSpace(),
 	})
 	return fault
 }
@@ -303,6 +304,9 @@ func (a *attempt) disconnect() {
 	if a.cancel != nil {
 		a.cancel(nil)
 		a.cancel = nil
+	}
+	if pooled, ok := a.body.(interface{ Release() }); ok {
+		pooled.Release()
 	}
 	a.body, a.wait.begun = nil, false
 	a.memory.release()

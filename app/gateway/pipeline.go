@@ -43,14 +43,17 @@ type pipeline struct {
 type space struct {
 	attempt     attempt // Attempt is the first attempt.
 	attemptUsed bool
-	header      http.Header // Header is that of the response, with the values of its limits.
+	upstream    *provider.Space // Upstream is the memory of the first attempt for its request and its answer.
+	header      http.Header     // Header is that of the response, with the values of its limits.
 	limits      limitValues
 	lasting     lastingContext
 	// shared means that something may still refer to the pipeline after the call, so that it is not used again.
 	shared bool
 }
 
-var pipelines = sync.Pool{New: func() any { return &pipeline{space: space{header: make(http.Header, 8)}} }}
+var pipelines = sync.Pool{New: func() any {
+	return &pipeline{space: space{header: make(http.Header, 8), upstream: &provider.Space{}}}
+}}
 
 // takePipeline is newPipeline in memory that recycle returns.
 func takePipeline(g *Gateway, request *Call) *pipeline {
@@ -62,13 +65,17 @@ func takePipeline(g *Gateway, request *Call) *pipeline {
 
 // recycle ends the use of a pipeline. The report belongs to the caller, and has nothing of the pipeline.
 func (p *pipeline) recycle() {
-	if p.space.shared || p.hedgeUsed || p.recovered > 0 || p.fallbacks.used || p.space.lasting.isStarted() {
+	if p.space.shared || p.hedgeUsed || p.recovered > 0 || p.fallbacks.used || p.space.lasting.isStarted() || !p.space.upstream.Recycle() {
 		return
 	}
-	header, timer := p.space.header, p.response.deadlines.timer
+	if p.outcome != nil {
+		*p.outcome = outcome{}
+		outcomes.Put(p.outcome)
+	}
+	header, upstream, timer := p.space.header, p.space.upstream, p.response.deadlines.timer
 	clear(header)
 	*p = pipeline{}
-	p.space.header, p.response.deadlines.timer = header, timer
+	p.space.header, p.space.upstream, p.response.deadlines.timer = header, upstream, timer
 	pipelines.Put(p)
 }
 
@@ -83,10 +90,12 @@ type outcome struct {
 	report         *Report
 }
 
+var outcomes = sync.Pool{New: func() any { return &outcome{} }}
+
 // end is the outcome, which exists only from here on, so that a stream that lasts does not hold its memory.
 func (p *pipeline) end() *outcome {
 	if p.outcome == nil {
-		p.outcome = &outcome{}
+		p.outcome, _ = outcomes.Get().(*outcome)
 	}
 	return p.outcome
 }
@@ -100,7 +109,7 @@ func newPipeline(g *Gateway, request Call) *pipeline {
 // begin sets what a call begins with.
 func (p *pipeline) begin(g *Gateway, request *Call) {
 	p.call = call{gateway: g, request: *request, started: g.o.Now()}
-	p.builder = requestBuilder{call: &p.call, memory: memoryReservation{budget: g.o.Memory}}
+	p.builder = requestBuilder{call: &p.call, memory: memoryReservation{budget: g.o.Memory}, space: p.space.upstream}
 	p.funding.credit, p.funding.startedAt = g.o.CreditManager, p.started
 }
 

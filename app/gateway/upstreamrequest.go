@@ -11,6 +11,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/dialect/translate"
 	"umg/app/llm"
+	"umg/app/provider"
 	"umg/app/provider/quirk"
 )
 
@@ -25,7 +26,15 @@ type requestBuilder struct {
 	plain     routeRequest       // Plain is the request as the client has sent it.
 	first     translate.Exchange // First is memory for the first exchange that passes the request through.
 	firstUsed bool
-	bare      *routeRequest // Bare is the request as a route gets it that serves fewer extras than the model offers; nil when none has.
+	space     *provider.Space // Space is memory for the first attempt; nil once that has it.
+	bare      *routeRequest   // Bare is the request as a route gets it that serves fewer extras than the model offers; nil when none has.
+}
+
+// takeSpace returns the memory for an attempt; nil for memory of its own.
+func (b *requestBuilder) takeSpace() *provider.Space {
+	space := b.space
+	b.space = nil
+	return space
 }
 
 // build makes the exchange with a route, and gives it the list of the already removed parts for the response header. It fails

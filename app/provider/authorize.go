@@ -90,12 +90,12 @@ func (a *access) addQuery(u *url.URL) {
 	u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+a.query, "&")
 }
 
-// exchange authorizes a request and sends it. Use observes the connection; without it, nothing is sent again after a stale connection.
+// exchange authorizes a request and sends it in the memory of a space. Without one, nothing is sent again after a stale connection.
 // A request that the provider rejects with status 401 is authorized and sent once more when its token can be replaced: the provider has
 // not processed it. The request must have a GetBody when it has a body, which is that of the payload.
-func (t *target) exchange(ctx context.Context, r *http.Request, p *Payload, use *connUse) (*http.Response, error) {
+func (t *target) exchange(ctx context.Context, r *http.Request, p *Payload, s *Space) (*http.Response, error) {
 	if t.access.source == nil {
-		return t.transmit(ctx, r, use)
+		return t.transmit(ctx, r, s)
 	}
 	authorized, err := t.authorize(ctx, r, p)
 	if err != nil {
@@ -104,14 +104,13 @@ func (t *target) exchange(ctx context.Context, r *http.Request, p *Payload, use 
 		}
 		return nil, err
 	}
-	resp, err := t.transmit(ctx, authorized, use)
+	resp, err := t.transmit(ctx, authorized, s)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || !t.access.source.Reject(authorized) {
 		return resp, err
 	}
 	_ = resp.Body.Close()
-	if use != nil {
-		use.answered.Store(false)
-		use.written.Store(false)
+	if s != nil {
+		s.used = nil
 	}
 	if authorized, err = t.authorize(ctx, r, p); err != nil {
 		return nil, err
@@ -121,15 +120,15 @@ func (t *target) exchange(ctx context.Context, r *http.Request, p *Payload, use 
 			return nil, err
 		}
 	}
-	return t.transmit(ctx, authorized, use)
+	return t.transmit(ctx, authorized, s)
 }
 
 // transmit sends a request.
-func (t *target) transmit(ctx context.Context, r *http.Request, use *connUse) (*http.Response, error) {
-	if use == nil {
+func (t *target) transmit(ctx context.Context, r *http.Request, s *Space) (*http.Response, error) {
+	if s == nil {
 		return t.transport.RoundTrip(r.WithContext(ctx))
 	}
-	return t.roundTrip(ctx, r, use)
+	return t.roundTrip(ctx, r, s)
 }
 
 // authorize returns the request with the credential, in a header of its own. The error is a Fault.

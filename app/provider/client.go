@@ -21,6 +21,7 @@ import (
 	"umg/app/provider/credential"
 	"umg/app/provider/errorclass"
 	"umg/app/provider/framing"
+	"umg/app/provider/http1"
 )
 
 const (
@@ -37,7 +38,6 @@ const (
 	keepAlivePeriod = 30 * time.Second
 	targetsMax      = 512
 	transportsMax   = 512
-	connBufferBytes = 2 << 10 // This is the size of each buffer. A stream holds both while it lasts.
 	userAgent       = "unified-model-gateway/1"
 
 	jsonType    = "application/json"
@@ -62,7 +62,7 @@ type Client struct {
 	fetches *credential.Fetches
 
 	mu         sync.RWMutex
-	transports map[transportKey]*http.Transport
+	transports map[transportKey]*http1.Transport
 	targets    map[targetKey]*target
 	sources    map[sourceKey]credential.Source
 }
@@ -74,7 +74,7 @@ func New(o Options) *Client {
 	}
 	return &Client{
 		tls: o.TLS, now: o.Now, log: o.Log, traced: o.Traced, fetches: credential.NewFetches(),
-		transports: make(map[transportKey]*http.Transport), targets: make(map[targetKey]*target),
+		transports: make(map[transportKey]*http1.Transport), targets: make(map[targetKey]*target),
 		sources: make(map[sourceKey]credential.Source),
 	}
 }
@@ -94,8 +94,8 @@ type target struct {
 	url       *url.URL
 	header    http.Header
 	access    access
-	transport *http.Transport
-	singleUse *http.Transport // SingleUse makes a connection for each request.
+	transport *http1.Transport
+	singleUse *http1.Transport // SingleUse makes a connection for each request.
 	now       app.Clock
 	errors    *errorclass.Table // Errors says what the errors of the provider mean.
 	ownPaths  bool              // OwnPaths is set for calls that have their own paths.
@@ -158,46 +158,35 @@ func (c *Client) prepare(p targetConfig) (*target, error) {
 
 // transport is shared by all providers with the same connect time-out and proxy. Names are resolved for every
 // connection: neither the transport nor the resolver keeps addresses. The caller holds the lock.
-func (c *Client) transport(l transportKey) (*http.Transport, error) {
+func (c *Client) transport(l transportKey) (*http1.Transport, error) {
 	if l.connect <= 0 {
 		l.connect = connectStandard
 	}
 	if t := c.transports[l]; t != nil {
 		return t, nil
 	}
-	var proxy func(*http.Request) (*url.URL, error) // There is no proxy of the environment.
+	var proxy *url.URL // There is no proxy of the environment.
 	if l.proxy != "" {
 		u, err := url.Parse(l.proxy)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, errors.New("provider: the proxy is not an http or https address") // The address may have a password.
 		}
-		proxy = http.ProxyURL(u)
+		proxy = u
 	}
 	if len(c.transports) >= transportsMax {
 		c.forgetTransports()
 	}
 	dialer := &net.Dialer{Timeout: l.connect, KeepAlive: keepAlivePeriod}
-	t := &http.Transport{
-		Proxy: proxy,
-		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-			if answer.StatusCode != http.StatusOK {
-				return fmt.Errorf("%w: it answered %d", errTunnel, answer.StatusCode)
-			}
-			return nil
-		},
-		DialContext:            dialer.DialContext,
-		TLSHandshakeTimeout:    l.connect,
-		TLSClientConfig:        c.tls.Clone(),
-		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{}, // Without HTTP/2 each stream has its own connection.
-		DisableKeepAlives:      l.single,
-		MaxIdleConns:           0,
-		MaxIdleConnsPerHost:    idleConnsMax,
-		IdleConnTimeout:        idleConnAgeMax,
-		MaxResponseHeaderBytes: headerBytesMax,
-		DisableCompression:     true,
-		ReadBufferSize:         connBufferBytes,
-		WriteBufferSize:        connBufferBytes,
-	}
+	t := http1.New(http1.Options{
+		DialContext:       dialer.DialContext,
+		Proxy:             proxy,
+		TLS:               c.tls,
+		ConnectTimeout:    l.connect,
+		IdleAge:           idleConnAgeMax,
+		IdleConnsMax:      idleConnsMax,
+		HeadBytesMax:      headerBytesMax,
+		DisableKeepAlives: l.single,
+	})
 	c.transports[l] = t
 	return t, nil
 }
@@ -211,9 +200,6 @@ func (c *Client) forgetTransports() {
 	clear(c.targets)
 }
 
-// errTunnel means that a proxy has refused the connection.
-var errTunnel = errors.New("provider: the proxy does not connect us")
-
 // send makes one attempt. The answer's body must be closed.
 func (c *Client) send(ctx context.Context, t *target, attempt *Attempt) (*Answer, *Fault) {
 	header, p := t.header, attempt.Payload
@@ -224,19 +210,19 @@ func (c *Client) send(ctx context.Context, t *target, attempt *Attempt) (*Answer
 	if t.body != nil {
 		t.body.apply(p, attempt.Betas)
 	}
-	header = c.withParent(ctx, header)
-	s := &outgoing{payload: p}
-	body, err := s.open()
-	if err != nil {
-		return nil, NewFault(ClassSetup, err)
+	s := attempt.Space
+	if s == nil {
+		s = &Space{}
 	}
-	resp, err := t.exchange(ctx, &http.Request{ //nolint:bodyclose // The answer closes it.
-		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: body, GetBody: s.reopen, ContentLength: int64(len(p.Data)),
-	}, p, &s.connection)
+	s.payload = p
+	s.request = http.Request{
+		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: c.withParent(ctx, header), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: s.open(), GetBody: s.reopen, ContentLength: int64(len(p.Data)),
+	}
+	resp, err := t.exchange(ctx, &s.request, p, s) //nolint:bodyclose // The answer closes it.
 	if err != nil {
 		f := FaultOf(ctx, err)
-		f.Sent = s.connection.written.Load()
+		f.Sent = s.wasWritten()
 		return nil, f
 	}
 	if attempt.Observe != nil {
@@ -263,6 +249,8 @@ type Answer struct {
 	target *target
 	body   io.ReadCloser
 	length int64
+	// lateClose means that a timer may still close the answer.
+	lateClose bool
 }
 
 // checkContentType checks the type of an answer. Both JSON and a stream are accepted, whatever the request asked for.
@@ -293,7 +281,8 @@ func (a *Answer) checkContentType(h http.Header) *Fault {
 // statusFault reads an error answer and closes it. It waits for the body only for failureWaitMax, because the status is known.
 func (a *Answer) statusFault(resp *http.Response) *Fault {
 	defer a.Close()
-	defer time.AfterFunc(failureWaitMax, a.Close).Stop()
+	timer := time.AfterFunc(failureWaitMax, a.Close)
+	defer func() { a.lateClose = !timer.Stop() }()
 	body, err := io.ReadAll(io.LimitReader(a.body, failureBytesMax))
 	if err != nil && context.Cause(a.ctx) != nil {
 		if f := FaultOf(a.ctx, err); f.Class == ClassClient || f.Class == ClassEnded {
@@ -309,7 +298,7 @@ func (a *Answer) statusFault(resp *http.Response) *Fault {
 // Read reads the body.
 func (a *Answer) Read(p []byte) (int, error) { return a.body.Read(p) }
 
-// Close ends the answer. The connection is used again only when the body was read to its end.
+// Close ends the answer. The connection is used again only when the body was read to its end, or when the rest of it has arrived.
 func (a *Answer) Close() { _ = a.body.Close() }
 
 // Fault classifies an error of Read.

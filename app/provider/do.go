@@ -128,7 +128,7 @@ func (c *Client) baseTarget(r *catalog.Route) (*target, error) {
 // Read reads the body.
 func (a *Reply) Read(p []byte) (int, error) { return a.body.Read(p) }
 
-// Close ends the answer. The connection is used again only when the body was read to its end.
+// Close ends the answer. The connection is used again only when the body was read to its end, or when the rest of it has arrived.
 func (a *Reply) Close() error { return a.body.Close() }
 
 // Fault classifies an error of Read.

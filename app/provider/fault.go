@@ -15,6 +15,7 @@ import (
 	"umg/app"
 	"umg/app/provider/credential"
 	"umg/app/provider/errorclass"
+	"umg/app/provider/http1"
 )
 
 // retryAfterMax caps how long an upstream can make a client wait.
@@ -195,6 +196,7 @@ func classOf(err error) Class {
 		record tls.RecordHeaderError
 		cert   *tls.CertificateVerificationError
 		host   x509.HostnameError
+		proxy  *http1.ProxyError
 	)
 	text := err.Error()
 	switch {
@@ -203,7 +205,7 @@ func classOf(err error) Class {
 	case errors.As(err, &record), errors.As(err, &cert), errors.As(err, &host), strings.Contains(text, "tls: "),
 		strings.Contains(text, "TLS handshake"):
 		return ClassTLS
-	case errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect"), errors.Is(err, errTunnel):
+	case errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect"), errors.As(err, &proxy):
 		return ClassConnect
 	case strings.Contains(text, "response headers exceeded"):
 		return ClassTooLarge

@@ -1,17 +1,13 @@
 package provider
 
 import (
-	"bytes"
 	"io"
 	"sync"
 	"sync/atomic"
 )
 
 const (
-	// plainBytesMax bounds the bodies that the transport sends together with the head in one write. It does not report when it is done
-	// with them, so they are not pooled.
-	plainBytesMax = 16 << 10
-
+	pooledBytesMin = 4 << 10 // Smaller buffers are made as large.
 	pooledBytesMax = 4 << 20 // Larger buffers are not pooled.
 )
 
@@ -27,15 +23,10 @@ var payloads = sync.Pool{New: func() any { return &Payload{} }}
 
 // NewPayload makes a payload with room for size bytes. The caller fills Data, and calls Release when it sends the payload no more.
 func NewPayload(size int) *Payload {
-	if size <= plainBytesMax {
-		p := &Payload{Data: make([]byte, 0, size)}
-		p.refs.Store(1)
-		return p
-	}
 	p, _ := payloads.Get().(*Payload)
 	p.refs.Store(1)
 	if cap(p.Data) < size {
-		p.Data = make([]byte, 0, size)
+		p.Data = make([]byte, 0, max(size, pooledBytesMin))
 	}
 	p.Data, p.changed = p.Data[:0], false
 	return p
@@ -43,16 +34,13 @@ func NewPayload(size int) *Payload {
 
 // Release gives up the caller's hold on the payload.
 func (p *Payload) Release() {
-	if p.refs.Add(-1) == 0 && cap(p.Data) > plainBytesMax && cap(p.Data) <= pooledBytesMax {
+	if p.refs.Add(-1) == 0 && cap(p.Data) <= pooledBytesMax {
 		payloads.Put(p)
 	}
 }
 
 // open returns a reader over the payload from its beginning.
 func (p *Payload) open() (io.ReadCloser, error) {
-	if cap(p.Data) <= plainBytesMax {
-		return io.NopCloser(bytes.NewReader(p.Data)), nil
-	}
 	p.refs.Add(1)
 	return &payloadReader{payload: p}, nil
 }
@@ -74,6 +62,18 @@ func (r *payloadReader) Read(b []byte) (int, error) {
 	n := copy(b, r.payload.Data[r.at:])
 	r.at += n
 	return n, nil
+}
+
+// WriteTo writes the rest of the payload in one call. Close waits for it.
+func (r *payloadReader) WriteTo(w io.Writer) (int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.payload == nil || r.at >= len(r.payload.Data) {
+		return 0, nil
+	}
+	n, err := w.Write(r.payload.Data[r.at:])
+	r.at += n
+	return int64(n), err
 }
 
 func (r *payloadReader) Close() error {

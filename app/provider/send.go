@@ -89,6 +89,7 @@ type Attempt struct {
 	Header     http.Header
 	Betas      []string // Betas are the trial features for a provider that takes them in the body.
 	Stream     bool
+	Space      *Space // Space is memory for the attempt; it may be nil.
 	// Observe gets the header of each answer, whatever its status; it may be nil.
 	Observe func(http.Header)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/server/plainhttp"
 )
 
 const (
@@ -36,7 +37,7 @@ func (s *Server) lameDuck() {
 
 // drain lets running requests finish. Those that outlive the drain timeout have their context ended with a cause that
 // they can put into words, and a moment to do so.
-func (s *Server) drain(main *http.Server, cut context.CancelCauseFunc) {
+func (s *Server) drain(main *plainhttp.Server, cut context.CancelCauseFunc) {
 	s.draining.Store(true)
 	if s.o.Console != nil {
 		s.o.Console.Leave()

@@ -21,6 +21,7 @@ import (
 	"umg/app"
 	"umg/app/logwriter"
 	"umg/app/ratelimit"
+	"umg/app/server/plainhttp"
 	"umg/app/traffic"
 )
 
@@ -122,13 +123,14 @@ func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return calls },
 		ErrorLog:    s.netLog(),
 	}
+	front := plainhttp.New(plainhttp.Options{Main: main, Paths: s.o.API.TextPaths()})
 	side := &http.Server{
 		Handler: s.opsHandler(), ReadTimeout: headerTimeout, WriteTimeout: opsWriteTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: headerBytesMax, ErrorLog: s.netLog(),
 	}
 	broken := make(chan error, 2)
 	// goroutine: Run owns it; it ends when drain shuts the public server down.
-	go func() { broken <- serve("public listener", main, public) }()
+	go func() { broken <- serve("public listener", front, public) }()
 	// goroutine: Run owns it; it ends when Run closes the ops server.
 	go func() { broken <- serve("ops listener", side, ops) }()
 	var err error
@@ -137,12 +139,12 @@ func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 	case <-ctx.Done():
 		s.lameDuck()
 	}
-	s.drain(main, cut)
+	s.drain(front, cut)
 	_ = side.Close()
 	return err
 }
 
-func serve(name string, srv *http.Server, l net.Listener) error {
+func serve(name string, srv interface{ Serve(l net.Listener) error }, l net.Listener) error {
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("server: %s: %w", name, err)
 	}

@@ -21,18 +21,22 @@ type flusher struct {
 	current      File  // The last segment is open for writing; nil before the first record.
 	offset, size int64 // The next record is written at offset; the segment has size bytes.
 
-	wake, hurry, tidy chan struct{} // Run waits for them: there is a record, a caller waits, Tidy has work.
-	synced            chan struct{} // The reader waits for it: more records are durable.
+	// WriteAt fires some time after the first record of a batch was appended. A goroutine that is woken for each batch would cost more
+	// than the write of most.
+	writeAt     *time.Timer
+	hurry, tidy chan struct{} // Run waits for them: a caller waits or the log is dead, Tidy has work.
+	synced      chan struct{} // The reader waits for it: more records are durable.
 }
 
 // Commit writes what was appended and makes it durable: one write and one sync for all callers that wait. After an error the
 // log is dead.
-func (l *Log) Commit() error { return l.flush(true) }
+func (l *Log) Commit() error { return l.flush(true, 0) }
 
 // Write passes what was appended to the operating system, so it survives a kill of the process, but not a power cut.
-func (l *Log) Write() error { return l.flush(false) }
+func (l *Log) Write() error { return l.flush(false, 0) }
 
-func (l *Log) flush(sync bool) error {
+// flush writes what was appended, unless the record wanted is durable already; zero for all records.
+func (l *Log) flush(sync bool, wanted LSN) error {
 	f := &l.flusher
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,6 +44,10 @@ func (l *Log) flush(sync bool) error {
 	if l.appender.err != nil {
 		defer l.mu.Unlock()
 		return unavailable(l.appender.err)
+	}
+	if wanted > 0 && wanted <= l.appender.durable { // Another caller has committed it.
+		l.mu.Unlock()
+		return nil
 	}
 	b, ok := l.appender.take(sync, l.o.Now())
 	l.mu.Unlock()

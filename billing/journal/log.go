@@ -43,7 +43,7 @@ func (l *Log) Append(kind Kind, data []byte) (LSN, error) {
 		return 0, err
 	}
 	if before == 0 {
-		signal(l.flusher.wake)
+		l.flusher.writeAt.Reset(writeWithin)
 	}
 	if before <= waitingBytesStop && len(l.appender.buffer) > waitingBytesStop && l.admission.reason() == admitting {
 		l.admission.refuse(congested, l.o.Now())
@@ -51,8 +51,8 @@ func (l *Log) Append(kind Kind, data []byte) (LSN, error) {
 	return lsn, nil
 }
 
-// Wait returns nil when the record and all before it survive a power cut. When Run does not run, the caller itself commits.
-// An error that is app.Unavailable means that the log is dead and that the record may exist or not.
+// Wait returns nil when the record and all before it survive a power cut. The caller itself commits when Run does not run, or when the
+// context cannot end and no flush runs. An error that is app.Unavailable means that the log is dead and that the record may exist or not.
 func (l *Log) Wait(ctx context.Context, lsn LSN) error {
 	a := &l.appender
 	for {
@@ -69,16 +69,19 @@ func (l *Log) Wait(ctx context.Context, lsn LSN) error {
 			l.mu.Unlock()
 			return fmt.Errorf("journal: record %d was never appended", lsn)
 		}
-		done, running := a.next, a.running
-		if lsn <= a.taken {
+		done := a.next
+		// A caller that waits without an end commits by itself while no flush runs, which takes less than to wake Run and be woken.
+		commits := !a.running || ctx.Done() == nil && a.busy.IsZero()
+		switch {
+		case lsn <= a.taken:
 			done = a.syncing
-		} else if a.wanted < lsn {
+		case !commits && a.wanted < lsn:
 			a.wanted = lsn
 			signal(l.flusher.hurry)
 		}
 		l.mu.Unlock()
-		if !running {
-			if err := l.Commit(); err != nil {
+		if commits {
+			if err := l.flush(true, lsn); err != nil {
 				return err
 			}
 			continue
@@ -108,6 +111,7 @@ func (l *Log) fail(err error) {
 	if l.appender.err == nil {
 		l.admission.refuse(dead, l.o.Now())
 		l.appender.fail(err)
+		signal(l.flusher.hurry) // Run ends.
 	}
 }
 

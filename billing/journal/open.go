@@ -21,8 +21,8 @@ func Open(disk Disk, o Options) (*Log, error) {
 		appender: appender{syncing: make(chan struct{}), next: make(chan struct{})},
 		segments: segments{disk: disk, size: o.SegmentBytes, nextIndex: 1},
 		flusher: flusher{
-			owner: o.Owner, now: o.Now,
-			wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), tidy: make(chan struct{}, 1), synced: make(chan struct{}, 1),
+			owner: o.Owner, now: o.Now, writeAt: stoppedTimer(), hurry: make(chan struct{}, 1),
+			tidy: make(chan struct{}, 1), synced: make(chan struct{}, 1),
 		},
 	}
 	l.flusher.segments = &l.segments

@@ -25,9 +25,9 @@ func (l *Log) Run(ctx context.Context) error {
 	defer stop()
 	// goroutine: Run owns it and waits for it; it ends when Run returns.
 	tidying.Go(func() { l.keepTidy(ctx) })
-	writeAt, syncAt := stoppedTimer(), stoppedTimer()
+	syncAt := stoppedTimer()
 	for {
-		if err := l.step(ctx, writeAt, syncAt); err != nil {
+		if err := l.step(ctx, syncAt); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -45,7 +45,7 @@ func stoppedTimer() *time.Timer {
 }
 
 // step waits for something to write, and writes it.
-func (l *Log) step(ctx context.Context, writeAt, syncAt *time.Timer) error {
+func (l *Log) step(ctx context.Context, syncAt *time.Timer) error {
 	unsynced := l.unsynced()
 	if unsynced {
 		syncAt.Reset(syncWithin)
@@ -59,16 +59,7 @@ func (l *Log) step(ctx context.Context, writeAt, syncAt *time.Timer) error {
 			return l.Commit()
 		case <-l.flusher.hurry:
 			return l.Commit()
-		case <-l.flusher.wake:
-		}
-		writeAt.Reset(writeWithin)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-l.flusher.hurry:
-			writeAt.Stop()
-			return l.Commit()
-		case <-writeAt.C:
+		case <-l.flusher.writeAt.C:
 		}
 		if err := l.Write(); err != nil {
 			return err

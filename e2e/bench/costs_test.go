@@ -41,8 +41,8 @@ func TestACallCostsNoMoreThanItsBounds(t *testing.T) {
 		calls int
 		most  callCosts
 	}{
-		{traffic{"JSON, 1 kB", "json1", 1000, "chat", "chat"}, 300, callCosts{allocations: 225, reads: 7, toClient: 1, toUpstream: 1}},
-		{traffic{"JSON, 1 kB, translated", "json1", 1000, "chat", "messages"}, 300, callCosts{allocations: 300, reads: 7, toClient: 1, toUpstream: 1}},
+		{traffic{"JSON, 1 kB", "json1", 1000, "chat", "chat"}, 300, callCosts{allocations: 65, reads: 5, toClient: 1, toUpstream: 1}},
+		{traffic{"JSON, 1 kB, translated", "json1", 1000, "chat", "messages"}, 300, callCosts{allocations: 150, reads: 5, toClient: 1, toUpstream: 1}},
 		{traffic{"stream, 5 ms apart", "paced", 1000, "chat", "chat"}, 3, callCosts{reads: 560, toClient: 206, toUpstream: 1}},
 		{traffic{"stream, translated, 5 ms apart", "paced", 1000, "chat", "messages"}, 3, callCosts{reads: 560, toClient: 206, toUpstream: 1}},
 	} {

@@ -128,9 +128,9 @@ func (b *bench) measureMemory(t *testing.T, to target, c traffic, p plan) (m mem
 	return m
 }
 
-// callTimes makes calls one after the other, and returns the sorted times of those that got the status. A limit lets a call pass now and
-// then.
-func callTimes(t *testing.T, name string, r *request, status int, during time.Duration) (waits []time.Duration) {
+// callTimes makes calls one after the other, at most so many, and returns the sorted times of those that got the status. A limit lets a
+// call pass now and then.
+func callTimes(t *testing.T, name string, r *request, status, most int, during time.Duration) (waits []time.Duration) {
 	t.Helper()
 	const (
 		pause     = 4 * time.Millisecond
@@ -139,7 +139,7 @@ func callTimes(t *testing.T, name string, r *request, status int, during time.Du
 	var c client
 	defer c.close()
 	others := 0
-	for began := time.Now(); time.Since(began) < during; time.Sleep(pause) {
+	for began := time.Now(); time.Since(began) < during && len(waits) < most; time.Sleep(pause) {
 		a := c.call(r)
 		if a.err == nil && a.status == status {
 			waits = append(waits, a.whole)

@@ -51,11 +51,11 @@ func processTime(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// The most that a call of 1 KiB may allocate in the whole process, and a twentieth more. Most is net/http: its client takes 57 of the
-// allocations, and its server 32.
+// The most that a call of 1 KiB may allocate in the whole process, and a twentieth more. Seven of the allocations are for the context of the
+// attempt and the watch over it, one is for a sync of the journal, and most others are for texts of heads, headers and the answer.
 const (
-	allocationsMax = 120
-	bytesMax       = 18 << 10
+	allocationsMax = 23
+	bytesMax       = 1500
 )
 
 // TestACallAllocatesNoMoreThanIsWrittenHere makes calls one after the other. It takes the best of a few rounds, because a garbage

@@ -29,8 +29,3 @@ func (p *Page) clock() format.Clock {
 	}
 	return format.Clock{Zone: zone, TwelveHour: p.User.Clock == account.Clock12}
 }
-
-// Region is how the reader sees numbers and days: the region that they chose, else the first of their browser.
-func (p *Page) Region() format.Region {
-	return format.RegionOf(p.User.Region, p.Request().Header.Get("Accept-Language"))
-}

@@ -5,6 +5,7 @@ import (
 
 	"umg/billing"
 	"umg/views"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -30,6 +31,11 @@ func (r *Renderer) Shell(p *Page) views.Shell {
 		s.Frozen = &views.Freeze{Reason: p.User.FrozenReason}
 	}
 	return s
+}
+
+// Region is how the reader sees numbers and days: the region that they chose, else the first of their browser.
+func (p *Page) Region() format.Region {
+	return format.RegionOf(p.User.Region, p.Request().Header.Get("Accept-Language"))
 }
 
 // ThemeOf returns the theme that the reader chose.
