@@ -12,6 +12,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/meter"
 	"umg/billing"
+	"umg/views/format"
 )
 
 func pricedModel(per int64, in, cached, out app.Amount) *catalog.Model {
@@ -75,7 +76,7 @@ func TestTheCalculatorTakesThePromptAndTheServiceIntoAccount(t *testing.T) {
 		}
 	}
 	q, _ := url.ParseQuery("input_tokens=300000&terms=1")
-	if c := calculation(m, q); c.Lines[0].Condition != "Prompts over 200,000 tokens, Flex tier" || c.Lines[0].Rate != "$1.50 / 1M tokens" {
+	if c := calculation(m, q); format.Plain(c.Lines[0].Condition) != "Prompts over 200,000 tokens, Flex tier" || format.Plain(c.Lines[0].Rate) != "$1.50 / 1M tokens" {
 		t.Errorf("%+v", c.Lines)
 	}
 }
