@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"net/http"
+	"slices"
 	"time"
 
 	"umg/app"
@@ -62,6 +63,11 @@ type call struct {
 // faultDirective begins the text of a request that asks a simulator for a fault.
 var faultDirective = []byte(`"simulate:`)
 
+// simulates reports whether a simulator serves a model. Others do not have their bodies searched for the directive.
+func (g *Gateway) simulates(m *catalog.Model) bool {
+	return g.o.IsSimulated != nil && slices.ContainsFunc(m.Routes, func(r catalog.Route) bool { return g.o.IsSimulated(r.Provider) })
+}
+
 // requestedFault reports whether the provider of a route is a simulator that the request asks for a fault. The result of such an attempt
 // says nothing about the model or the provider.
 func (c *call) requestedFault(r *catalog.Route) bool {
@@ -79,11 +85,11 @@ func (p *pipeline) admit() error {
 	if p.head, err = style.Peek(p.request.Body); err != nil {
 		return err
 	}
-	p.asksForFault = p.gateway.o.IsSimulated != nil && bytes.Contains(p.request.Body, faultDirective)
 	var hints []catalog.Hint
 	if p.model, hints, err = p.gateway.selectModel(&p.request, &p.head, p.started); err != nil {
 		return err
 	}
+	p.asksForFault = p.gateway.simulates(p.model) && bytes.Contains(p.request.Body, faultDirective)
 	if err = p.builder.removeHints(hints); err != nil {
 		return err
 	}
