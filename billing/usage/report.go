@@ -99,12 +99,7 @@ func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
 	case groupColumns[q.Group] == "":
 		return Report{}, fmt.Errorf("usage: report grouped by %q", q.Group)
 	}
-	done, err := r.waitForTurn(ctx, q)
-	if err != nil {
-		return Report{}, err
-	}
 	rows, err := selectUsage(ctx, r.reads, q)
-	done()
 	if err != nil {
 		return Report{}, postgres.StoreError("usage: usage report", err)
 	}

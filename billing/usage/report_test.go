@@ -1,7 +1,6 @@
 package usage_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -226,49 +225,4 @@ func TestOldMonthsGoAndTheirSumsStay(t *testing.T) {
 		t.Errorf("report %+v, %v", report, err)
 	}
 	h.checkInvariants()
-}
-
-// TestALongReportWaitsForAnother lets a report wait for the database. The next one never gets there.
-func TestALongReportWaitsForAnother(t *testing.T) {
-	t.Parallel()
-	h := setup(t)
-	year := usage.Query{
-		AccountID: h.account(app.Dollar), From: time.Now().UTC().AddDate(-1, 0, 0).Truncate(time.Hour), To: time.Now().UTC().Truncate(time.Hour),
-		Group: usage.ByEndUser,
-	}
-	lock := h.db.MustBegin()
-	lock.MustExec(`lock table usage_records`)
-	first := make(chan error, 1)
-	// goroutine: the test waits for it; it ends when the lock is released.
-	go func() { _, err := h.reports.Report(h.ctx, year); first <- err }()
-	waiting := func() (n int) {
-		if err := h.db.Get(&n, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	for waiting() == 0 {
-		if t.Context().Err() != nil {
-			t.Fatal("the report never reached the database")
-		}
-	}
-	second, leave := context.WithCancel(h.ctx)
-	result := make(chan error, 1)
-	// goroutine: the test waits for it; it ends when second ends.
-	go func() { _, err := h.reports.Report(second, year); result <- err }()
-	for range 50 {
-		if n := waiting(); n != 1 {
-			t.Fatalf("%d long reports wait for the database at once", n)
-		}
-	}
-	leave()
-	if err := <-result; err == nil {
-		t.Error("a report was read while another one was")
-	}
-	if err := lock.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
 }

@@ -41,16 +41,14 @@ type Reports struct {
 	db *sqlx.DB
 	// reads is the pool for whatever may read many rows.
 	reads *sqlx.DB
-	// longReports has an element for each long report that is being read.
-	longReports chan struct{}
-	o           Options
+	o     Options
 }
 
 // NewReports returns reports of a migrated database. It panics when a required option is missing.
 func NewReports(db *sqlx.DB, o Options) *Reports {
 	app.RequireOptions("usage.NewReports", map[string]bool{"db": db != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil})
 	o.RecordsKept = cmp.Or(o.RecordsKept, recordsKept)
-	return &Reports{db: db, reads: cmp.Or(o.Reads, db), longReports: make(chan struct{}, longReportsMax), o: o}
+	return &Reports{db: db, reads: cmp.Or(o.Reads, db), o: o}
 }
 
 // Run maintains the partitions of usage records and updates the statistics of models until ctx ends. Any number of replicas may
