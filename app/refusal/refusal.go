@@ -45,6 +45,8 @@ type Log struct {
 	// unknown are records whose account is not known yet.
 	unknown  []Record
 	subjects map[subject]*minuteCount
+	// added wakes Run after the first record since it wrote.
+	added chan struct{}
 
 	written, dropped atomic.Int64
 }
@@ -68,7 +70,7 @@ func New(db *sqlx.DB, o Options) *Log {
 		"db": db != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil, "Options.Owner": o.Owner != nil,
 	})
 	o.Kept = cmp.Or(o.Kept, retention)
-	return &Log{db: db, o: o, subjects: map[subject]*minuteCount{}}
+	return &Log{db: db, o: o, subjects: map[subject]*minuteCount{}, added: make(chan struct{}, 1)}
 }
 
 // Record adds a refusal to those that Run writes. It never waits. A record without an account and a secret is left out.
@@ -76,6 +78,7 @@ func (l *Log) Record(r Record) {
 	if r.AccountID == "" && r.Secret == "" {
 		return
 	}
+	defer l.wake()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.AccountID != "" {
@@ -87,6 +90,14 @@ func (l *Log) Record(r Record) {
 		return
 	}
 	l.unknown = append(l.unknown, r)
+}
+
+// wake lets Run write soon.
+func (l *Log) wake() {
+	select {
+	case l.added <- struct{}{}:
+	default:
+	}
 }
 
 // count gives a refusal a row of its own, or adds it to the sample of its subject. The caller holds the lock.

@@ -10,7 +10,7 @@ import (
 
 // These limits apply to writing and deleting refusals.
 const (
-	writeEvery    = 250 * time.Millisecond
+	writeAfter    = 250 * time.Millisecond // Refusals of so much time are written together.
 	writeTimeMax  = 3 * time.Second
 	ownersTimeMax = 2 * time.Second
 	// writeRowsMax bounds the rows of one statement that writes.
@@ -25,8 +25,13 @@ const (
 // Run writes refusals and deletes old ones until ctx ends. What waits then is written once more.
 func (l *Log) Run(ctx context.Context) error {
 	workqueue.Run(ctx, l.o.Log,
-		workqueue.Task{Name: "write refusals", Every: writeEvery, Work: func(ctx context.Context) (more bool, err error) {
-			return false, l.flush(ctx, false)
+		workqueue.Task{Name: "write refusals", Every: sampleEvery, Wakes: l.added, Work: func(ctx context.Context) (more bool, err error) {
+			select {
+			case <-ctx.Done():
+				return false, nil // Run writes the rest.
+			case <-time.After(writeAfter):
+				return false, l.flush(ctx, false)
+			}
 		}},
 		workqueue.Task{Name: "delete old refusals", Every: sweepEvery, Work: l.sweep})
 	return l.flush(context.WithoutCancel(ctx), true)
@@ -44,6 +49,7 @@ func (l *Log) flush(ctx context.Context, all bool) error {
 		err := l.write(ctx, due[:n])
 		if kind := app.KindOf(err); kind == app.Unavailable || kind == app.Canceled {
 			l.putBack(due)
+			l.wake()
 			return err
 		}
 		if err != nil { // The database does not take these rows, now or later.
