@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	assetChoicesMax   = 50  // active assets that the video form lists
-	assetIDsMax       = 100 // ids that are read from the form; the model's own lower limit gives the error
+	assetChoicesMax = 50 // The video form lists at most this many active assets.
+	// assetIDsMax bounds the ids that are read from the form. The model's own lower limit gives the error.
+	assetIDsMax       = 100
 	assetIDsBytesMax  = 8 << 10
 	assetIDSeparators = ",;"
 )

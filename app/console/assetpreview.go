@@ -53,7 +53,8 @@ func (c *Console) assetPreview(p *page.Page) error {
 	if p.Request().Method == http.MethodHead {
 		return nil
 	}
-	_, err = io.CopyN(p.Response(), picture, size) // a source that ends early breaks the connection, because Content-Length is already sent
+	// A source that ends early breaks the connection, because Content-Length is already sent.
+	_, err = io.CopyN(p.Response(), picture, size)
 	return err
 }
 

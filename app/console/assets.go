@@ -18,9 +18,9 @@ import (
 
 const (
 	assetsPath         = page.ConsolePath + "/assets"
-	assetsDeleteMax    = 100             // assets deleted by one form
-	assetAskMax        = 3 * time.Second // time that a page waits for the provider's answer
-	assetExtraBytesMax = 16 << 10        // shown bytes of the provider's further fields
+	assetsDeleteMax    = 100             // One form deletes at most this many assets.
+	assetAskMax        = 3 * time.Second // A page waits this long for the answer of the provider.
+	assetExtraBytesMax = 16 << 10        // A page shows at most this many bytes of the provider's further fields.
 )
 
 // assetRoutes are the pages about assets.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	auditPageMax = 50 // entries per page
+	auditPageMax = 50
 	auditCSVName = "audit-log"
 )
 
@@ -117,7 +117,7 @@ func (c *Console) exportAudit(p *page.Page) error {
 			_ = out.Write([]string{
 				"time", "entry", "actor_kind", "actor_id", "actor", "action", "words", "object_id", "object", "field", "from", "to", "ip", "agent",
 				"request",
-			}) // errors show when the writer is flushed
+			}) // Errors show when the writer is flushed.
 		}
 		for _, e := range entries {
 			for _, cells := range auditCells(e) {

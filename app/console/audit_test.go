@@ -127,7 +127,7 @@ func TestTheAuditPageTurnsBothWays(t *testing.T) {
 		for _, id := range objects.FindAllString(last.body, -1) {
 			seen[id]++
 		}
-		a.write(ann, audit.Event{Action: "key.created", Object: "new"}) // an entry that is written between two pages
+		a.write(ann, audit.Event{Action: "key.created", Object: "new"}) // The entry is written between two pages.
 		at = link(last, "Older")
 	}
 	if len(seen) != 120 || at != "" || rows(last) != 20 {

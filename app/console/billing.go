@@ -17,7 +17,7 @@ import (
 
 const (
 	billingPath = page.ConsolePath + "/billing"
-	receiptsMax = 12 // receipts that the page shows
+	receiptsMax = 12
 )
 
 // billingRoutes are the pages about money. Visitors may read the rules of settlement.

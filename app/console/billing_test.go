@@ -40,8 +40,8 @@ var (
 type paymentConsole struct {
 	*fixture
 	ledger *billing.Ledger
-	sim    string     // address of the test server
-	told   chan error // the result of each of its events
+	sim    string     // This is the address of the test server.
+	told   chan error // The channel receives the result of each event.
 }
 
 func withPayments(t *testing.T) *paymentConsole {

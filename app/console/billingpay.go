@@ -18,7 +18,7 @@ import (
 
 const (
 	payKeyPrefix     = "pay"
-	waitForPayMax    = 5 * time.Minute // time for which the page of a top-up polls
+	waitForPayMax    = 5 * time.Minute
 	thresholdMin     = app.Dollar
 	thresholdMax     = 10_000 * app.Dollar
 	monthlyMax       = 1_000_000 * app.Dollar

@@ -50,7 +50,7 @@ func TestPagesAreCompressedForClientsThatTakeIt(t *testing.T) {
 	}
 }
 
-// A page that shows a secret is sent as it is, because the length of a compressed page tells something about what is in it.
+// TestPagesWithASecretAreNotCompressed matters because the length of a compressed page says something about the secret in it.
 func TestPagesWithASecretAreNotCompressed(t *testing.T) {
 	t.Parallel()
 	p := setup(t).signedIn("secretive@example.com")

@@ -206,7 +206,7 @@ func TestEveryPageAsksWhoIsThere(t *testing.T) {
 	}
 }
 
-// The pages that are open to everyone can be reached from those that ask for an account.
+// TestSignInAndSignUpLeadToModelsAndDocs checks that the pages that ask for an account link to those that are open to everyone.
 func TestSignInAndSignUpLeadToModelsAndDocs(t *testing.T) {
 	t.Parallel()
 	visitor := setup(t).visitor()
@@ -238,7 +238,7 @@ func TestAVisitorIsLedBackToThePageAfterwards(t *testing.T) {
 	}
 }
 
-// A page that repeats a request by itself must not get the sign-in page to draw in its middle.
+// TestAScriptWhoseSessionEndedLeavesThePage checks that a page that repeats a request gets no sign-in page to insert.
 func TestAScriptWhoseSessionEndedLeavesThePage(t *testing.T) {
 	t.Parallel()
 	p := setup(t).visitor()
@@ -362,7 +362,7 @@ func TestKeysByPlainForms(t *testing.T) {
 	if a := p.send(confirm, url.Values{"name": {"wrong"}}); a.status != http.StatusUnprocessableEntity {
 		t.Errorf("deleted without its name: %d", a.status)
 	}
-	shown := strings.Join(strings.Fields(name), " ") // a browser collapses white space
+	shown := strings.Join(strings.Fields(name), " ") // A browser collapses white space.
 	if a := p.send(confirm, url.Values{"name": {shown}}); a.status != http.StatusSeeOther {
 		t.Errorf("its name as shown: %d", a.status)
 	}

@@ -51,7 +51,7 @@ func TestContentOfThePlaygroundIsShownToWhoMaySeeItAndUntilItIsDeleted(t *testin
 			"prompt": {"echo: <i>my key</i> sk-umg-" + strings.Repeat("aB3", 12)}})
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if err := room.Run(ended); err != nil { // Run flushes once more when its context ends
+		if err := room.Run(ended); err != nil { // Run flushes once more when its context ends.
 			t.Fatal(err)
 		}
 		return "/console/requests/" + events[len(events)-1].Request

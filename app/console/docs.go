@@ -18,7 +18,7 @@ import (
 
 const (
 	docsHitsMax    = 20
-	docsModel      = "a/model" // placeholder while the catalog has no model
+	docsModel      = "a/model" // Code samples name this model while the catalog has none.
 	docsKey        = "sk-umg-…"
 	quickstartPage = "quickstart"
 )
@@ -101,7 +101,7 @@ func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d do
 		values["key"] = docsKey + key.Secret.LastFour
 	}
 	if plain {
-		p.Response().Header().Set("Cache-Control", "no-store") // the page may contain the reader's key hint
+		p.Response().Header().Set("Cache-Control", "no-store") // The page may contain the key hint of the reader.
 		return p.Blob(http.StatusOK, "text/markdown; charset=utf-8", []byte(found.Markdown(values)))
 	}
 	before, after := found.Around()

@@ -26,7 +26,7 @@ func TestALinkOpenedWithoutASessionTakesThePassword(t *testing.T) {
 			reader.wants(reader.send("/console/verify", form), http.StatusUnprocessableEntity, `id="password-error"`)
 		}
 	}
-	squatter.wants(squatter.see("/console"), http.StatusOK, "We sent a link to") // the link was not confirmed, so nothing has ended
+	squatter.wants(squatter.see("/console"), http.StatusOK, "We sent a link to") // The link was not confirmed, so the session continues.
 
 	v := h.visitor()
 	v.wants(v.send("/console/forgot", url.Values{"email": {owner}}), http.StatusOK, "Check your mail")

@@ -36,7 +36,7 @@ func (c *Console) serve(r page.Route, in page.RoutedRequest) error {
 		return page.ErrNotFound()
 	}
 	if p.SignedIn() && p.User.AccountID == "" && !r.Open && !r.Operator && !isUserPage(r.Path) {
-		return p.Navigate(startPath) // the reader is a member of no account
+		return p.Navigate(startPath) // The reader is a member of no account.
 	}
 	if p.SignedIn() && !p.User.Role.Rights().Has(r.Right) {
 		return page.ErrRole(p.User.Role)

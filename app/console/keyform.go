@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	addressLinesMax = 200      // lines of a form; a key allows fewer networks
-	expiryDaysMax   = 10 * 366 // longest choice, in days
+	addressLinesMax = 200      // A form may have more lines than a key may have networks.
+	expiryDaysMax   = 10 * 366 // A key may expire in at most ten years.
 	oneDay          = 24 * time.Hour
 )
 
@@ -50,7 +50,7 @@ func (c *Console) readKeyForm(p *page.Page, manages bool) (keypages.Form, apikey
 		LogContent: p.FormValue("log_content") == "true", Strict: p.FormValue("strict") == "true",
 		Budget: keypages.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))},
 	}
-	values, _ := p.FormParams() // a body that cannot be parsed has no fields, and the missing name is refused
+	values, _ := p.FormParams() // A body that cannot be parsed has no fields, and the missing name is refused.
 	f.Scopes, f.Models = values["scopes"], values["models"]
 	if _, asked := values["kind"]; !asked && !manages && len(f.Scopes) == 0 && p.Param("id") == "" {
 		f.Scopes = words(app.StandardScopes())

@@ -20,7 +20,7 @@ import (
 
 const (
 	keysPath    = page.ConsolePath + "/keys"
-	lately      = 24 * time.Hour // a key used within this time counts as in use
+	lately      = 24 * time.Hour // A key that was used within this time counts as in use.
 	maskEllipse = "…"
 )
 

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	ledgerPageMax  = 50  // entries per page
-	exportPageMax  = 200 // entries of one query
+	ledgerPageMax  = 50
+	exportPageMax  = 200 // One query of an export reads at most this many entries.
 	exportPagesMax = 10_000
-	exportStallMax = 30 * time.Second // timeout for fetching one piece of an export
+	exportStallMax = 30 * time.Second // The reader must receive each piece of an export within this time.
 	topUpsKnownMax = 200
 )
 
@@ -61,7 +61,7 @@ func (c *Console) topUpsBySource(p *page.Page) (map[string]string, error) {
 	}
 	sources := make(map[string]string, len(list))
 	for _, t := range list {
-		sources["stripe:"+t.ID] = t.ID // source of the entries that take it back
+		sources["stripe:"+t.ID] = t.ID // This is the source of the entries that reverse the top-up.
 		if t.Source != "" {
 			sources[t.Source] = t.ID
 		}

@@ -12,7 +12,7 @@ import (
 
 const (
 	membersPath     = settingsPath + "/members"
-	membersShownMax = 100 // an account has at most as many
+	membersShownMax = 100 // No account can have more members.
 )
 
 // memberRoutes are the pages about the members of an account, and about invitations for those who send and who receive them.

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	calcQuantityMax = 1_000_000_000 // largest quantity of one request
+	calcQuantityMax = 1_000_000_000 // This bounds each quantity of one request.
 	calcSecondsMax  = 3_600
-	calcRequestsMax = 1_000_000_000 // requests per day
+	calcRequestsMax = 1_000_000_000 // This bounds the requests per day.
 	calcMonthDays   = 30
 	lastCallsMax    = 100
 )

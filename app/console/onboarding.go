@@ -13,7 +13,7 @@ import (
 	homepages "umg/views/home"
 )
 
-const sentBytesMax = 1 << 20 // bytes of the answer to the test call
+const sentBytesMax = 1 << 20 // This bounds the answer to the test call, in bytes.
 
 // sendFirst sends the request of the first steps from the page itself, as a call of the reader, who needs no terminal for it.
 func (c *Console) sendFirst(p *page.Page) error {

@@ -28,7 +28,7 @@ const pausable = "meridian/atlas-small"
 type operatorFixture struct {
 	*fixture
 	monitor *health.Monitor
-	own     operatorpages.SettlementStatus // the settlement state that the replica reports
+	own     operatorpages.SettlementStatus // The replica reports this state of its settlements.
 
 	// refreshed counts the calls of refreshStats, each of which is later by the clock than the one before.
 	refreshed int
@@ -132,7 +132,7 @@ func TestOperatorsPauseAndResumeWithoutScripts(t *testing.T) {
 	shows(t, p.see("/console/operator"), http.StatusOK, "Paused "+pausable, "1 model is paused", "It &lt;b&gt;moves&lt;/b&gt;", "ann@example.com")
 	shows(t, p.see("/console/operator/resume"+ask), http.StatusOK, "It &lt;b&gt;moves&lt;/b&gt;", "Resume model")
 
-	for _, said := range []string{"Resumed " + pausable, "is not paused"} { // the second attempt finds the pause ended
+	for _, said := range []string{"Resumed " + pausable, "is not paused"} { // The second attempt finds that the pause has ended.
 		if a := p.send("/console/operator/resume", decision("model", pausable, "")); a.status != http.StatusSeeOther {
 			t.Fatalf("%d", a.status)
 		}
@@ -149,7 +149,7 @@ func TestAPauseOfAProviderSaysWhichModelsItLeavesWithoutARoute(t *testing.T) {
 		t.Error("models that have another route are said to have none")
 	}
 	shows(t, p.see(ask), http.StatusOK, "go on with other routes", pausable)
-	for i, id := range []string{"crossroads", "meridian"} { // every model has a route through the first provider
+	for i, id := range []string{"crossroads", "meridian"} { // Every model has a route through the first provider.
 		if a := p.send("/console/operator/pause", decision("provider", id, "secret plans")); a.status != http.StatusSeeOther {
 			t.Fatalf("%s: %d", id, a.status)
 		}

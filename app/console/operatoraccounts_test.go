@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const trialNanos = 5_000_000_000 // trial credit of every new account
+const trialNanos = 5_000_000_000 // Every new account gets this trial credit.
 
 // actionName finds the idempotency name in the page that asks for confirmation.
 var actionName = regexp.MustCompile(`name="once" value="(adj_[0-9a-z]{26})"`)
@@ -66,7 +66,7 @@ func TestOperatorsMoveCreditOnceAndAfterTheirPassword(t *testing.T) {
 	shows(t, p.send(at+"/add", form), http.StatusUnprocessableEntity, "That is not your password.", once[1])
 	form.Set("current_password", password)
 	form.Set("once", "adj_anything")
-	shows(t, p.send(at+"/add", form), http.StatusOK, "Your current password") // asks for the password again
+	shows(t, p.send(at+"/add", form), http.StatusOK, "Your current password") // The page asks for the password again.
 	if n := k.posted(id); n != trialNanos {
 		t.Fatalf("%d before it was confirmed", n)
 	}
@@ -84,7 +84,7 @@ func TestOperatorsMoveCreditOnceAndAfterTheirPassword(t *testing.T) {
 	asked = p.send(at+"/take", actionBody("7.5", "Too much", "ask", ""))
 	shows(t, asked, http.StatusOK, "Take $7.50 back from", "becomes")
 	form = actionBody("7.5", "Too much", "do", actionName.FindStringSubmatch(asked.body)[1])
-	for range 2 { // the second attempt is a repeat, although no credit is free any more
+	for range 2 { // The second attempt is a repetition and succeeds, although no credit is left.
 		if a := p.send(at+"/take", form); a.status != http.StatusSeeOther {
 			t.Errorf("%d", a.status)
 		}
@@ -145,7 +145,7 @@ func TestOperatorsFreezeAndUnfreezeAnAccount(t *testing.T) {
 	}
 }
 
-// What an account keeps to itself is not for operators either.
+// TestTheOperatorsPageOfAnAccountShowsNoSecrets checks that what an account keeps to itself is hidden from operators, too.
 func TestTheOperatorsPageOfAnAccountShowsNoSecrets(t *testing.T) {
 	t.Parallel()
 	k := withOperators(t)

@@ -76,7 +76,7 @@ func TestOperatorsChangeTheNameTheAccountsAndTheLimitsOfAModel(t *testing.T) {
 	shows(t, p.see("/console/operator/models?q=nothing-such"), http.StatusOK, "No model matches")
 	shows(t, p.see("/console/operator/models?provider=quillon&state=uncosted"), http.StatusOK, "quillon/folio-large", "Cost unknown")
 	shows(t, p.see("/console/operator/models/no%2Fsuch"), http.StatusNotFound)
-	shows(t, p.see("/console/operator/models/"+managed), http.StatusOK, "Atlas Small") // a proxy may unescape the path
+	shows(t, p.see("/console/operator/models/"+managed), http.StatusOK, "Atlas Small") // A proxy may unescape the path.
 	shows(t, p.see(managedPath), http.StatusOK, "Atlas Small", "All accounts", "$0.15", "Meridian Labs", "Crossroads",
 		"No call in the last 30 days.")
 	opened := p.see(formsPath + "edit" + managedQuery)
@@ -418,7 +418,7 @@ func TestAPresetThatAnUpgradeChangedIsShownUntilItIsConfirmed(t *testing.T) {
 		t.Fatal(err)
 	}
 	shows(t, p.see(at), http.StatusOK, changed, "preset.base", "https://old.example", "Confirm the new settings")
-	f.Models[0].Name = "Renamed again" // another change of the catalog is no confirmation
+	f.Models[0].Name = "Renamed again" // Another change of the catalog does not confirm the new settings.
 	if err := catalog.Apply(t.Context(), k.db, f); err != nil {
 		t.Fatal(err)
 	}

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	firstRequestsMax = 20 // latest requests among which the first answered one is searched
+	firstRequestsMax = 20 // The first answered request is searched among this many recent ones.
 	waitLookEvery    = time.Second
 	recentLookEvery  = 3 * time.Second
-	refusedWithin    = 10 * time.Minute    // age up to which a refused call is shown
-	settledAfter     = homepages.RecentMax // number of calls after which the first steps are hidden by default
+	refusedWithin    = 10 * time.Minute    // Refused calls are shown up to this age.
+	settledAfter     = homepages.RecentMax // The first steps are hidden by default after this many calls.
 	onboardingCookie = "umg_onboarding"
 	hidden           = "hidden"
 	shown            = "shown"
@@ -83,7 +83,7 @@ func (c *Console) renderOverview(p *page.Page, status int, s start) error {
 		// The step stays, as done, when the address is verified.
 		o.Onboarding.Verifies = trial != nil && trial.Verified && (p.User.Verified || o.Onboarding.Unverified != nil)
 	}
-	o.Path = page.ConsolePath // also when a form of the page was sent to another path
+	o.Path = page.ConsolePath // A form of the page may have been sent to another path.
 	return c.Render(p, status, homepages.OverviewPage(o))
 }
 

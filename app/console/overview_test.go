@@ -164,7 +164,7 @@ func eventually(t *testing.T, what string, there func() bool) {
 	apptest.Eventually(t, 5*time.Second, what, there)
 }
 
-// Each tool gets a model that can do its work: the best one first, others on demand, and none that would fail.
+// TestARecipeChoosesAModelThatCanDoTheWork checks that each tool gets the best model that can do its work, and others on demand.
 func TestARecipeChoosesAModelThatCanDoTheWork(t *testing.T) {
 	t.Parallel()
 	p := withModels(t).signedIn("recipemodels@example.com")

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	figuresTimeMax   = 2 * time.Second // timeout for all figures; a late one is shown as missing
+	figuresTimeMax   = 2 * time.Second // Figures that take longer than this timeout are shown as missing.
 	figureDays       = 30
 	topModelsShown   = 5
 	failuresShown    = 5
@@ -97,7 +97,7 @@ func figuresSince(now time.Time) time.Time {
 func spendingOf(hours []usage.Hour, now time.Time) *homepages.Spending {
 	today, month, hour := now.Truncate(oneDay), monthOf(now), now.Truncate(time.Hour)
 	lastMonth := month.AddDate(0, -1, 0)
-	lastMonthEnd := lastMonth.Add(hour.Sub(month)) // the same hour of last month
+	lastMonthEnd := lastMonth.Add(hour.Sub(month)) // The comparison with last month ends at the same hour.
 	if !lastMonthEnd.Before(month) {
 		lastMonthEnd = month.Add(-time.Hour)
 	}

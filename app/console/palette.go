@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	hitsMax          = 5 // hits of each kind
+	hitsMax          = 5 // A search shows at most this many hits of each kind.
 	searchWait       = 2 * time.Second
-	partBytesMin     = 2 // shortest part of a name or prompt that is searched
+	partBytesMin     = 2 // Shorter queries match no names or prompts.
 	requestIDPrefix  = "req_"
 	videoIDPrefix    = "video_"
-	searchedPromptOf = 80 // characters of a prompt that name a video
+	searchedPromptOf = 80 // The title of a video has at most this many characters of its prompt.
 )
 
 // paletteRoutes are the search and the shortcuts of every page.
@@ -50,10 +50,10 @@ func (c *Console) search(p *page.Page) error {
 
 // searchSource searches for things of one kind.
 type searchSource struct {
-	title, what string // heading, and the word for a failed search
+	title, what string // The title is the heading, and what is the word for a failed search.
 	right       app.Rights
-	open        bool // visitors may search it, too
-	operator    bool // only operators search it
+	open        bool // Visitors may search an open source, too.
+	operator    bool // Only operators may search an operator source.
 	find        func(context.Context, *page.Page, string) ([]views.SearchHit, error)
 }
 

@@ -161,10 +161,10 @@ func sortByName(hits []views.SearchHit, name string) {
 	})
 }
 
-// These bound what the page for a path that is not there costs.
+// These limits bound the cost of the page for an unknown path.
 const (
-	nearMax      = 5 // places that it suggests
-	nearWordsMax = 5 // words of the path that are looked for
+	nearMax      = 5 // The page suggests at most this many places.
+	nearWordsMax = 5 // The page searches for at most this many words of the path.
 )
 
 // pathWords are the first words of a path that are long enough to be looked for, each once.

@@ -71,7 +71,7 @@ var shownBodies = regexp.MustCompile(`(?s)<pre hidden hx-ignore data-body="([a-z
 func TestTheCodeIsWhatIsSent(t *testing.T) {
 	t.Parallel()
 	p := withModels(t).signedIn("code@example.com")
-	r := rand.New(rand.NewPCG(7, 7)) // a fixed seed makes failures reproducible
+	r := rand.New(rand.NewPCG(7, 7)) // A fixed seed makes failures reproducible.
 	equal := func(a, b string) bool {
 		var one, other any
 		x, y := json.NewDecoder(strings.NewReader(a)), json.NewDecoder(strings.NewReader(b))

@@ -168,7 +168,8 @@ func TestPlaygroundAnswersAlikeInEveryStyle(t *testing.T) {
 		}
 		a := p.send("/console/playground", form)
 		if a.status != http.StatusOK || !strings.Contains(a.body, "one &lt;b&gt;two&lt;/b&gt; &amp; three") || strings.Contains(a.body, "one <b>") ||
-			!strings.Contains(a.body, fact(first, "Cost")) || strings.Count(a.body, `name="turn_role"`) != 4+3 { // three are templates
+			// Three of the turns are templates.
+			!strings.Contains(a.body, fact(first, "Cost")) || strings.Count(a.body, `name="turn_role"`) != 4+3 {
 			t.Errorf("%s: the page without scripts: %d", style, a.status)
 		}
 		var records, keyed int

@@ -19,7 +19,7 @@ import (
 
 const (
 	promptsPath        = page.ConsolePath + "/prompts"
-	promptFormBytesMax = 3 << 20 // a file of one mebibyte, in any form encoding
+	promptFormBytesMax = 3 << 20 // A form holds a file of one mebibyte in any form encoding.
 )
 
 // promptRoutes are the pages about saved prompts, and about what links show of them.

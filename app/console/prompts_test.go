@@ -184,7 +184,7 @@ func TestALinkShowsAPromptUntilItsEnd(t *testing.T) {
 	if strings.Contains(open.body, "share@example.com") || strings.Contains(open.body, "prompt_") {
 		t.Error("the shared page tells whose it is")
 	}
-	revoke := revokePattern.FindAllStringSubmatch(page.body, -1)[0][1] // the newest link is listed first
+	revoke := revokePattern.FindAllStringSubmatch(page.body, -1)[0][1] // The newest link is listed first.
 	if a := p.send(revoke, nil); a.status != http.StatusSeeOther {
 		t.Errorf("revoke: %d", a.status)
 	}
@@ -195,7 +195,7 @@ func TestALinkShowsAPromptUntilItsEnd(t *testing.T) {
 	var gone []string
 	for _, path := range []string{links[2][1], links[1][1], "/console/shared/" + strings.Repeat("x", 32), "/console/shared/short"} {
 		a := v.see(path)
-		own := strings.NewReplacer(path, "", url.QueryEscape(path), "") // links that lead back to the page contain its path
+		own := strings.NewReplacer(path, "", url.QueryEscape(path), "") // Links that lead back to the page contain its path.
 		gone = append(gone, madeIDs.ReplaceAllString(own.Replace(a.body), ""))
 		if a.status != http.StatusNotFound || !strings.Contains(a.body, "This link shows nothing") || gone[0] != gone[len(gone)-1] {
 			t.Errorf("%s: %d", path, a.status)

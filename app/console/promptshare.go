@@ -145,11 +145,11 @@ func (c *Console) copyShared(p *page.Page) error {
 	return c.Done(p, err, made.Name+" is yours now.", playground.Path+"?prompt="+made.ID)
 }
 
-// How often shared pages may be opened on this replica.
+// These limits bound how often shared pages may be opened on this replica.
 const (
 	sharedWindow       = time.Minute
 	sharedOfAddressMax = 120
-	sharedAddressesMax = 10_000 // addresses with their own counter; further ones share one
+	sharedAddressesMax = 10_000 // Each of these addresses has its own counter. All other addresses share one.
 	ipv6HouseholdBits  = 64
 )
 

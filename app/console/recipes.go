@@ -21,8 +21,8 @@ import (
 const (
 	testLookEvery = time.Second
 	testLateAfter = time.Minute
-	testAgeMax    = time.Hour // an older start belongs to a stale page
-	testCallsMax  = 3         // number of test calls that the page shows
+	testAgeMax    = time.Hour // A test that started earlier belongs to a stale page.
+	testCallsMax  = 3
 )
 
 // recipeRoutes are the pages about setting up tools.

@@ -26,8 +26,8 @@ import (
 
 const (
 	tailEvery      = 2 * time.Second
-	entriesNearMax = 200         // charges that are searched for the one of a call
-	settledWithin  = time.Minute // usual delay of a charge after the end of its call
+	entriesNearMax = 200         // The charge of a call is searched among this many charges.
+	settledWithin  = time.Minute // A charge usually follows the end of its call within this time.
 	clockSlack     = time.Second
 )
 
@@ -168,7 +168,7 @@ func (c *Console) requestsLive(p *page.Page) error {
 		place = next
 		rows := make([]requestpages.LoggedRequest, len(records))
 		for i := range records {
-			rows[len(records)-1-i] = viewLogged(&records[i], keys.names) // newest first
+			rows[len(records)-1-i] = viewLogged(&records[i], keys.names) // The newest record comes first.
 		}
 		return views.LiveEvent{ID: place, HTML: requestpages.LogRows(rows, query, views.Shell{Now: c.o.Now()})}, true, nil
 	})

@@ -195,11 +195,11 @@ type exportedRecord struct {
 // exportedAttempt is one request to a provider. Times count from the beginning of the call.
 type exportedAttempt struct {
 	Provider string `json:"provider"`
-	Status   int    `json:"status"` // zero without an answer
-	Cause    string `json:"cause"`  // reason of the failure; empty for the attempt that answered
+	Status   int    `json:"status"` // Status is zero if the provider did not answer.
+	Cause    string `json:"cause"`  // Cause is the reason of the failure. It is empty for the attempt that answered.
 	Started  int64  `json:"started_ms"`
-	First    int64  `json:"first_content_ms"` // milliseconds after the attempt's start; zero without content
-	Failed   int64  `json:"failed_ms"`        // milliseconds after the attempt's start; zero when it answered
+	First    int64  `json:"first_content_ms"` // First counts milliseconds from the start of the attempt. Zero means no content.
+	Failed   int64  `json:"failed_ms"`        // Failed counts milliseconds from the start of the attempt. Zero means that it answered.
 }
 
 func (e recordExport) recordOut(r *billing.UsageRecord) exportedRecord {

@@ -14,7 +14,8 @@ const (
 	securityPath = settingsPath + "/security"
 	totpPath     = securityPath + "/codes"
 
-	afterCodesValue = "after_codes" // session value with the page to open after an operator has set up the second step
+	// afterCodesValue is the session value with the page to open after an operator has set up the second step.
+	afterCodesValue = "after_codes"
 )
 
 // securityRoutes are the pages about the second step of signing in, and about the user's sessions.

@@ -15,7 +15,7 @@ import (
 
 const (
 	codePath    = page.SignInPath + "/code"
-	ticketValue = "ticket" // session value of a user who gave the password but no code yet
+	ticketValue = "ticket" // This session value marks a user who gave the password but no code yet.
 )
 
 func (c *Console) entry(p *page.Page) signinpages.Entry {

@@ -85,7 +85,7 @@ func (c *Console) fillUsage(p *page.Page, u *requestpages.Usage) error {
 	return err
 }
 
-const choicesDays = 90 // back from which models may be filtered by
+const choicesDays = 90 // The model filter offers the models of this many days.
 
 // usageChoices returns the options of the filters: recent models, the keys of the account and all settlement reasons.
 func (c *Console) usageChoices(p *page.Page, keyNames map[string]string) (requestpages.UsageChoices, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	ruleDays     = 35 // days that the rules about days read
+	ruleDays     = 35 // The notes about days compare this many days.
 	sampledWords = "Of calls that were answered."
 )
 

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	onceLooksMax = 20 // at a form that is being worked on, which was sent a second time
+	onceLooksMax = 20 // A repeated form checks this often whether the first one is done.
 	onceEvery    = 250 * time.Millisecond
 )
 
@@ -55,7 +55,7 @@ func (c *Console) videoOnce(p *page.Page, call video.Call, once string) (video.J
 	call.ID = claim.ResultID
 	created, err := c.o.Videos.Create(ctx, call)
 	if err != nil {
-		_ = c.o.Repeats.Forget(context.WithoutCancel(ctx), claim) // else the claim ends by itself
+		_ = c.o.Repeats.Forget(context.WithoutCancel(ctx), claim) // If Forget fails, the claim expires.
 		return video.Job{}, err
 	}
 	// A repetition finds the job by its id, whatever becomes of this.

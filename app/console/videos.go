@@ -20,14 +20,14 @@ import (
 
 const (
 	videosPath      = page.ConsolePath + "/videos"
-	videosPageMax   = 24  // videos on a page of the list
-	videosDeleteMax = 100 // at once
-	remixesMax      = 6   // videos that a page names
-	typicalOf       = 20  // videos whose times are looked at
+	videosPageMax   = 24
+	videosDeleteMax = 100 // One form deletes at most this many videos.
+	remixesMax      = 6   // The page of a video names at most this many remixes.
+	typicalOf       = 20  // The typical time is that of this many recent videos.
 	millisPerSecond = 1000
 
 	roundTypicalTo   = 5 * time.Second
-	contentCachePage = "private, no-cache" // kept by the browser, and asked about each time: a video may be deleted
+	contentCachePage = "private, no-cache" // The browser revalidates the content each time, because a video may be deleted.
 )
 
 func (c *Console) videos(p *page.Page) error {

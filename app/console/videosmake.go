@@ -22,9 +22,9 @@ import (
 const (
 	videoPlayPath    = playground.Path + "/video"
 	videoRemixRoute  = page.ConsolePath + "/videos/:id/remix"
-	videoImageMax    = 20 << 20 // bytes, as on the API
-	videoFormMemory  = 4 << 20  // the rest of a form waits on the disk
-	videoStartedMax  = 8        // videos that stay on the page
+	videoImageMax    = 20 << 20 // The API has the same limit in bytes.
+	videoFormMemory  = 4 << 20  // The rest of a form is stored on disk.
+	videoStartedMax  = 8        // The page keeps at most this many started videos.
 	videoSizeBest    = "1280x720"
 	videoSecondsBest = 8
 	videoPromptParam = "prompt"
@@ -240,7 +240,7 @@ func (c *Console) refuseVideo(p *page.Page, v videopages.Playground, call int, e
 	}
 	status := page.Status(refusal.Kind)
 	if status == http.StatusBadRequest || status >= http.StatusInternalServerError {
-		status = http.StatusUnprocessableEntity // a local page with the refusal, which scripts insert
+		status = http.StatusUnprocessableEntity // The page shows the refusal, and scripts insert pages with this status.
 	}
 	return c.renderVideoPlay(p, status, v)
 }
@@ -258,7 +258,7 @@ func videoValues(p *page.Page) (url.Values, *video.Upload, error) {
 	defer func() { _ = r.MultipartForm.RemoveAll() }()
 	files := r.MultipartForm.File[videoImageParam]
 	if len(files) == 0 || files[0].Size == 0 {
-		return values, nil, nil // a field without a file is sent empty
+		return values, nil, nil // Browsers send a field without a file as an empty file.
 	}
 	upload, err := readUpload(files[0])
 	return values, upload, err

@@ -18,8 +18,8 @@ import (
 const (
 	deliveriesShown = 20
 	spanUsual       = "24h"
-	spanMax         = 30 * 24 * time.Hour // events are gone after it
-	fieldTime       = "2006-01-02T15:04"  // how a browser writes a time
+	spanMax         = 30 * 24 * time.Hour // Events are deleted after this time.
+	fieldTime       = "2006-01-02T15:04"  // Browsers write times in this layout.
 	replacement     = "\uFFFD"
 )
 
@@ -47,7 +47,7 @@ func (c *Console) renderWebhook(p *page.Page, status int, test *webhookpages.Tes
 		Shell: c.Shell(p), Hook: viewWebhook(e, reports[e.ID]), Language: p.Language(), Test: test, TestType: testType, Query: q,
 		More: found.More,
 	}
-	d.Path = webhooksPath + "/" + e.ID // forms of the page lead back to it
+	d.Path = webhooksPath + "/" + e.ID // Forms of the page return to this path.
 	for _, one := range found.Deliveries {
 		d.Deliveries = append(d.Deliveries, viewDelivery(one))
 	}

@@ -15,7 +15,7 @@ import (
 
 const (
 	webhooksPath = page.ConsolePath + "/webhooks"
-	endpointsMax = 100 // more than an account can have
+	endpointsMax = 100 // The limit is higher than the number of endpoints that an account can have.
 )
 
 // webhookRoutes are the pages about webhooks.

@@ -39,8 +39,8 @@ type office struct {
 	*fixture
 	hooks  *webhook.Service
 	url    string
-	answer *atomic.Int64 // the status of the receiver
-	bodies chan string   // what it got
+	answer *atomic.Int64 // The receiver answers with this status.
+	bodies chan string   // The channel gets the body of each request.
 }
 
 func withHooks(t *testing.T, change ...func(*console.Options)) *office {

@@ -10,7 +10,7 @@ import (
 // These are the limits of what a backlog reports.
 const (
 	backlogCountMax = 100_000 // More jobs of one kind are reported as this many.
-	backlogShownMax = 10      // jobs
+	backlogShownMax = 10      // The backlog lists at most this many stalled jobs.
 	backlogSpan     = time.Hour
 	backlogLate     = time.Minute // A job is reported as late when its next poll is overdue for longer.
 	unansweredMin   = 5           // After so many failed polls in a row, about a minute, a job is reported as unanswered.
@@ -18,11 +18,12 @@ const (
 
 // Backlog is the state of the jobs of all accounts, for the operator.
 type Backlog struct {
-	Providers         []ProviderBacklog
-	Removals          int64      // ended jobs with content to remove, or renders to ask for a last time, which are due
-	RemovalsSince     *time.Time // when the first of them was due
-	Completed, Failed int64      // in the last hour
-	Trouble           []Stalled  // the ten that were made first
+	Providers []ProviderBacklog
+	// Removals counts ended jobs that are due for a removal of content or for a last look at the provider.
+	Removals          int64
+	RemovalsSince     *time.Time // RemovalsSince is when the first of them was due.
+	Completed, Failed int64      // Completed and Failed count jobs that ended in the last hour.
+	Trouble           []Stalled  // Trouble lists the stalled jobs that were created first.
 }
 
 // ProviderBacklog are the jobs at one provider that have not ended.
@@ -32,7 +33,7 @@ type ProviderBacklog struct {
 	Running    int64      `db:"running"`
 	Storing    int64      `db:"storing"`    // Storing counts jobs whose content is being copied.
 	Unanswered int64      `db:"unanswered"` // Unanswered counts jobs whose provider has failed many polls in a row.
-	Oldest     time.Time  `db:"oldest"`     // when the first of them was made
+	Oldest     time.Time  `db:"oldest"`     // Oldest is when the first of these jobs was created.
 	DueSince   *time.Time `db:"due_since"`
 }
 

@@ -62,10 +62,10 @@ func TestTheBacklogReadsNothingThatEndedLongAgo(t *testing.T) {
 	b := setup(t)
 	tx, err := b.db.Beginx()
 	b.must(err)
-	defer func() { _ = tx.Rollback() }()                // is done with after its commit
-	_, err = tx.Exec(`set local statement_timeout = 0`) // no request writes so much at once
+	defer func() { _ = tx.Rollback() }()                // Rollback does nothing after the commit.
+	_, err = tx.Exec(`set local statement_timeout = 0`) // No request writes this much at once.
 	b.must(err)
-	for first := 1; first <= 20_000; first += 2000 { // a busy database takes longer for all at once than a read may
+	for first := 1; first <= 20_000; first += 2000 { // On a busy database, one statement for all rows could exceed the read timeout.
 		_, err = tx.Exec(`
 		insert into video_jobs (id, account_id, key_id, user_id, model, prompt, size, seconds, provider, style, upstream_model, state, progress,
 			rate_card_id, hold_nanos, cost_nanos, deadline_at, created_at, completed_at)

@@ -7,7 +7,7 @@ import (
 	"umg/billing"
 )
 
-// A key's budget limits what the key spends, on whatever it spends it.
+// TestAVideoIsPaidFromTheBudgetOfItsKey checks that the budget of a key also limits what it spends on videos.
 func TestAVideoIsPaidFromTheBudgetOfItsKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -25,33 +25,34 @@ import (
 const (
 	secondsMax       = 3600
 	endUserRunesMax  = 256
-	shownRunesMax    = 64 // runes of a caller's text that an error repeats
+	shownRunesMax    = 64 // An error repeats at most this many runes of a caller's text.
 	paramImage       = "input_reference"
 	paramRemixed     = "remix_video_id"
 	paramAssets      = "asset_ids"
-	paramSource      = "video_id" // in the path
+	paramSource      = "video_id" // This parameter is in the path.
 	codeInvalid      = "invalid_request_error"
 	codeMissingVideo = "video_not_found"
 )
 
 // Call is a request for a video.
 type Call struct {
-	ID          string // the id that the job is to have; empty for a new one. A second call with the same id gets the same job
+	// ID is the id for the job, or empty for a new one. A second call with the same id gets the same job.
+	ID          string
 	Principal   app.Principal
-	Key         ratelimit.Key // the limits of the key that makes the call; none for a member in the console
-	LimitFactor int           // multiplies the usual limits of the account; zero is one
+	Key         ratelimit.Key // Key has the limits of the calling key. It is zero for a member in the console.
+	LimitFactor int           // LimitFactor multiplies the usual limits of the account. Zero means one.
 	// Place is the slot that the call took before its body was read; nil when it took none.
 	Place     *ratelimit.Slot
-	Body      []byte  // a JSON object, also when it came as a form
-	Upload    *Upload // the first frame of a form, nil for none
-	Source    string  // the video to change, when the path names one
+	Body      []byte  // Body is a JSON object, even if the call came as a form.
+	Upload    *Upload // Upload is the first frame from a form, or nil.
+	Source    string  // Source is the id of the video to change, if the path names one.
 	Headers   http.Header
-	RequestID string // the id of the request that makes the call, for traces
+	RequestID string // RequestID is the id of the request that makes the call, for traces.
 }
 
 // Upload is a file as a form brought it.
 type Upload struct {
-	Name, Type string // the values that the form declares, which are not trusted
+	Name, Type string // The form declares these values, which are not trusted.
 	Data       []byte
 }
 
@@ -73,7 +74,7 @@ type createParams struct {
 	seconds      int
 	imageURL     string
 	endUser      string
-	assets       []string // ids of those to make it with
+	assets       []string // These are the ids of the assets to make the video with.
 }
 
 // peek finds the members of a body whose model, and so whose contract, is not known yet. Names that come twice and broken
@@ -111,7 +112,7 @@ func (s *Service) prepare(ctx context.Context, c *Call) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Source != "" { // what the body leaves out is found there
+	if c.Source != "" { // The source has the members that the body leaves out.
 		if err = s.loadSource(ctx, c, p, c.Source, paramSource); err != nil {
 			return nil, err
 		}
@@ -248,7 +249,7 @@ func seconds(raw jsontext.Value) (int, error) {
 			return 0, bad
 		}
 	}
-	n, err := strconv.ParseFloat(word, 64) // 8.0 and 8e0 are whole numbers as well
+	n, err := strconv.ParseFloat(word, 64) // The values 8.0 and 8e0 are whole numbers, too.
 	if err != nil || n < 1 || n > secondsMax || n != float64(int(n)) {
 		return 0, bad
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	wakeGap       = time.Second // between a look and the next, however often a provider calls
+	wakeGap       = time.Second // Callbacks cannot make polls of one job more frequent than this.
 	tokenBytesMax = 128
-	tokenChars    = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" // the store is asked for no other
+	tokenChars    = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" // Tokens have no other characters.
 )
 
 // Wake makes the job of a callback token due soon. The body of the callback is not read, because anyone could have sent it.

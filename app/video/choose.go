@@ -15,7 +15,7 @@ import (
 
 const (
 	pausedRetryAfter = 30 * time.Second
-	modelsShownMax   = 8 // in an error
+	modelsShownMax   = 8 // An error names at most this many models.
 )
 
 // choose finds a model that makes videos and that the principal may use.
@@ -106,9 +106,9 @@ func (s *Service) routesOf(p *plan) ([]*catalog.Route, error) {
 	switch {
 	case len(routes) > 0:
 		return s.draw(routes), nil
-	case stopped: // the route belongs to a provider that an operator has paused
+	case stopped: // An operator has paused the provider of a route.
 		return nil, paused(p.model, "")
-	case capped: // a spend cap of the operator is reached
+	case capped: // A spend cap of the operator is reached.
 		return nil, noProvider(p.model)
 	case p.source != nil && len(p.model.Routes) > 0:
 		return nil, invalid("model", "The model %s cannot change this video, which %s has made. Leave model out, or make a new video.",
@@ -196,7 +196,8 @@ func (s *Service) complete(c *Call, p *plan) (err error) {
 	if len(p.params.assets) > 0 && p.source != nil {
 		return invalid(paramAssets, "A remix begins with its source; leave asset_ids out.")
 	}
-	if p.routes, err = s.routesOf(p); err != nil { // before the measures: a model that cannot change the video is the reason
+	// This precedes the defaults, so that the error names a model that cannot change the video.
+	if p.routes, err = s.routesOf(p); err != nil {
 		return err
 	}
 	if err = p.defaults(); err != nil {

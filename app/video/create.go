@@ -26,13 +26,13 @@ import (
 	"umg/billing/failpoint"
 )
 
-const tokenBytes = 24 // bytes of a callback address
+const tokenBytes = 24 // A callback token has this many random bytes.
 
 // Created is a job that was taken, and what is left of its model's limit.
 type Created struct {
 	Job      Job
 	Requests ratelimit.Window
-	Upstream time.Duration // the time that providers took to answer
+	Upstream time.Duration // Upstream is the time that providers took to answer.
 
 	model    string
 	attempts int
@@ -52,8 +52,8 @@ func (p *plan) made(job Job, slot *ratelimit.Slot) Created {
 type plan struct {
 	params        createParams
 	model         *catalog.Model
-	source        *jobRow // the video to change, nil for none
-	sourceParam   string  // where the call names it
+	source        *jobRow // The call changes this video. It is nil for a new video.
+	sourceParam   string  // This parameter of the call names the source.
 	routes        []*catalog.Route
 	width, height int
 	card          billing.RateCard
@@ -77,7 +77,7 @@ func (s *Service) Create(ctx context.Context, c Call) (Created, error) {
 	}
 	if err != nil {
 		e.Outcome, e.Error = "refused", app.AsError(err).Code
-		if made.fault != nil { // a provider may call its refusal anything
+		if made.fault != nil { // A provider may use any error code for its refusal.
 			e.Outcome, e.Error = "failed", string(made.fault.Class)
 		}
 	}
@@ -129,7 +129,7 @@ func (s *Service) existingJob(ctx context.Context, c *Call) (Job, bool, error) {
 	return job, true, err
 }
 
-const millisecondsPerSecond = 1000 // the meter of seconds counts milliseconds
+const millisecondsPerSecond = 1000 // The meter of seconds counts milliseconds.
 
 // open holds the credit and inserts the job in one transaction. A database that answers is given time, because calls of
 // one account wait for each other there. A database that does not answer is not asked again, so the caller gets an error
@@ -146,14 +146,14 @@ func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 		err = s.openOnce(once, c, p, row)
 		done()
 		if err != nil && tries < recallsMax && app.KindOf(err) == app.Unfunded && s.recall(ctx, c) {
-			continue // what replicas kept at hand for calls may be enough
+			continue // The credit that replicas return from their leases may be enough.
 		}
 		if err == nil || !isStore(err) || ctx.Err() != nil {
 			break
 		}
 		found, lost := s.isStored(ctx, row, fromServer(err))
 		if found {
-			return row, nil // only the answer of the store was lost
+			return row, nil // The job was stored, and only the answer of the database was lost.
 		}
 		if lost != nil && !fromServer(err) {
 			break
@@ -220,7 +220,7 @@ func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) e
 func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now time.Time) error {
 	factor := int64(max(c.LimitFactor, 1))
 	if most := m.Limits.JobsRunning * factor; most > 0 {
-		var jobs int64 // those that have not ended, the hidden ones too
+		var jobs int64 // The count includes hidden jobs.
 		err := tx.GetContext(ctx, &jobs, `select count(*) from video_jobs where account_id = $1 and model = $2 and `+running,
 			c.Principal.AccountID, m.ID)
 		if err != nil {
@@ -313,7 +313,7 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 				break
 			}
 			row.useRoute(route)
-			if err := s.recordTarget(ctx, row); err != nil { // where it is asked next must be known before it is asked
+			if err := s.recordTarget(ctx, row); err != nil { // The store must know the provider before the provider gets the request.
 				return Job{}, err
 			}
 		}
@@ -363,8 +363,8 @@ func (s *Service) ask(ctx context.Context, p *plan, route *catalog.Route, o vide
 // attemptTrace is what is noted of the providers that a call was handed to.
 type attemptTrace struct {
 	attempts int
-	asked    time.Duration   // the time that providers took to answer
-	fault    *provider.Fault // the fault of the last attempt
+	asked    time.Duration   // This is the time that providers took to answer.
+	fault    *provider.Fault // This is the fault of the last attempt.
 }
 
 // Quote is what a job would cost.
@@ -408,7 +408,7 @@ func (r *jobRow) order() videoapi.CreateRequest {
 		Reference: r.ID, Model: r.UpstreamModel, Prompt: r.Prompt, Seconds: r.Seconds, EndUser: r.EndUser, CreatedAt: r.CreatedAt,
 	}
 	width, height, _ := strings.Cut(r.Size, "x")
-	o.Width, _ = strconv.Atoi(width) // the table holds the form of a size
+	o.Width, _ = strconv.Atoi(width) // The database checks the form of a size.
 	o.Height, _ = strconv.Atoi(height)
 	return o
 }

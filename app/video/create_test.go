@@ -243,7 +243,7 @@ func TestFiftyRacersMakeExactlyAsManyJobsAsMayRun(t *testing.T) {
 	for range 50 {
 		racers.Go(func() {
 			call := b.call(`{"model":"test/three","prompt":"A fish"}`)
-			call.LimitFactor = 4 // twelve jobs, and room for all calls at once
+			call.LimitFactor = 4 // The factor allows twelve jobs, and all calls at once.
 			_, err := b.service.Create(b.Context(), call)
 			mu.Lock()
 			defer mu.Unlock()
@@ -270,9 +270,9 @@ func TestADayHasSoManyJobs(t *testing.T) {
 	b := setup(t)
 	body := `{"model":"test/daily","prompt":"A fish"}`
 	_, err := b.service.Create(t.Context(), b.call(`{"model":"test/daily","prompt":"guardrail: minors"}`))
-	wantError(t, err, app.Invalid, "content_policy_violation", "prompt") // does not count
+	wantError(t, err, app.Invalid, "content_policy_violation", "prompt") // A refused prompt does not count towards the daily limit.
 	first := b.create(body)
-	b.must(b.service.Delete(t.Context(), b.account, first.ID)) // counts all the same
+	b.must(b.service.Delete(t.Context(), b.account, first.ID)) // A deleted job still counts towards the daily limit.
 	b.clock.Advance(time.Hour)
 	b.create(body)
 	_, err = b.service.Create(t.Context(), b.call(body))

@@ -9,7 +9,7 @@ import (
 // Variant is one of the files of a job.
 type Variant string
 
-// The variants of a job's content.
+// These are the variants of a job's content.
 const (
 	Movie       Variant = "video"
 	Thumbnail   Variant = "thumbnail"
@@ -21,9 +21,9 @@ func Variants() []Variant { return []Variant{Movie, Thumbnail, Spritesheet} }
 
 // File is one stored file of a job.
 type File struct {
-	Type  string `json:"type"` // media type
+	Type  string `json:"type"` // Type is a media type.
 	Bytes int64  `json:"bytes"`
-	ETag  string `json:"etag"` // quoted
+	ETag  string `json:"etag"` // ETag includes its quotes.
 }
 
 // key is where a file of a job lies in storage. Ids have letters, digits and underscores only.

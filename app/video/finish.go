@@ -21,8 +21,8 @@ type jobResult struct {
 	reason  billing.Reason
 	problem Problem
 	cost    app.Amount
-	seconds int // the seconds that are charged
-	with    set // what else changes
+	seconds int // This is the number of seconds that are charged.
+	with    set // These are the other columns that change.
 	purge   bool
 }
 
@@ -79,7 +79,7 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
 		switch {
 		case row.DeletedAt != nil && row.PurgedAt != nil:
 			return nil
-		case row.DeletedAt != nil: // its id answers 404 already, and what is stored of it goes
+		case row.DeletedAt != nil: // The id already answers 404, so no event is sent and the stored content is due for removal.
 			_, err := tx.ExecContext(ctx, `update video_jobs set due_at = $2 where id = $1`, row.ID, now)
 			return err
 		}

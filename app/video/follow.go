@@ -8,10 +8,10 @@ import (
 	"umg/app"
 )
 
-// Limits of the callers that follow jobs.
+// These limits apply to the callers that follow jobs.
 const (
-	followersMax = 8192            // limit for the followers of this process
-	watchFresh   = 5 * time.Second // after which a job is read again although nothing was heard of it
+	followersMax = 8192            // This bounds the followers of one process.
+	watchFresh   = 5 * time.Second // A job without notifications is read again after this time.
 )
 
 // subscriptions holds the jobs that callers follow, by id. Followers of one job share one reading of it.
@@ -23,14 +23,14 @@ type subscriptions struct {
 
 // watch is a job that is followed.
 type watch struct {
-	followers int           // guarded by subscriptions.mu
-	heard     chan struct{} // closed at the next change; guarded by subscriptions.mu
-	version   uint64        // the version of the last notification; guarded by subscriptions.mu
+	followers int           // The mutex of subscriptions guards followers.
+	heard     chan struct{} // The channel is closed at the next change. The mutex of subscriptions guards it.
+	version   uint64        // This is the version of the last notification. The mutex of subscriptions guards it.
 
-	reading chan struct{} // holds one token: who has it may read and change what follows
+	reading chan struct{} // The channel holds one token. Its holder may read and change the fields below.
 	job     Job
-	readAt  time.Time // by the clock of the machine, zero for never
-	read    uint64    // the version that the job was read at
+	readAt  time.Time // This time is of the machine's clock. Zero means never.
+	read    uint64    // The job was read at this version.
 }
 
 // join adds a follower, or reports that there are too many.
@@ -96,7 +96,7 @@ func (f *subscriptions) next(w *watch) (<-chan struct{}, uint64) {
 // the error of tell when tell fails. A job that is deleted while it is followed ends with the error of an unknown job. A
 // job is read once for each change, however many callers follow it.
 func (s *Service) Follow(ctx context.Context, accountID, id string, tell func(Job) error) error {
-	if _, err := s.Get(ctx, accountID, id); err != nil { // only its owner may join the others
+	if _, err := s.Get(ctx, accountID, id); err != nil { // Only the owner of a job may follow it.
 		return err
 	}
 	w, ok := s.work.following.join(id)
@@ -145,7 +145,7 @@ func (s *Service) current(ctx context.Context, w *watch, version uint64, account
 	if !w.readAt.IsZero() && w.read >= version && time.Since(w.readAt) < watchFresh {
 		return w.job, nil
 	}
-	_, version = s.work.following.next(w) // what is heard while it is read may not be in it
+	_, version = s.work.following.next(w) // The read may miss changes that are notified while it runs.
 	job, err := s.Get(ctx, accountID, id)
 	if err != nil {
 		return Job{}, err

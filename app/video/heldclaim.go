@@ -35,7 +35,7 @@ func (s *Service) holdClaim(ctx context.Context, r *jobRow) (context.Context, *h
 			case <-l.ctx.Done():
 				return
 			case <-tick.C:
-				_ = l.renew(l.ctx) // a store that is away may be back in time for the next
+				_ = l.renew(l.ctx) // The next renewal may succeed if the database is unavailable now.
 			}
 		}
 	}()

@@ -26,7 +26,7 @@ const (
 	pngMagic       = "\x89PNG\r\n\x1a\n"
 	riffHeadBytes  = 12
 	riffChunkBytes = 8
-	scansMax       = 100 // scans of a JPEG that are allowed
+	scansMax       = 100 // A JPEG may have at most this many scans.
 	jpegScan       = 0xda
 	jpegExif       = 0xe1
 	jpegIPTC       = 0xed
@@ -327,7 +327,7 @@ func TestAPictureIsFetchedFromItsAddress(t *testing.T) {
 	}
 	defer files.Close()
 	s := &Service{o: Options{Egress: files}}
-	p := &plan{width: 1280, height: 720, params: createParams{imageURL: shown.URL + "/frame"}} // past the contract, which wants https
+	p := &plan{width: 1280, height: 720, params: createParams{imageURL: shown.URL + "/frame"}} // The contract requires https.
 	if got, err := s.firstFrame(t.Context(), &Call{}, p); err != nil || !bytes.Equal(got.Data, frame) {
 		t.Errorf("a picture by address: %v", err)
 	}
@@ -354,7 +354,7 @@ func FuzzFirstFramesAreWholeOrRefused(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if kind, ok := media.DetectImage(data); ok {
 			if c, err := kind.Config(data); err == nil && c.Width*c.Height > 1<<16 {
-				return // not to be decoded here
+				return // The test decodes only small images.
 			}
 			if c, err := kind.Config(data); err == nil {
 				got, err := checkImage(data, "", c.Width, c.Height)

@@ -15,7 +15,7 @@ import (
 // State is where a job is. Clients see fewer of them, see Status.
 type State string
 
-// The states of a job.
+// These are the states of a job.
 const (
 	Creating   State = "creating"  // Its credit is held and a provider is being asked.
 	Uncertain  State = "uncertain" // The provider may have the job, but gave no answer.
@@ -71,18 +71,18 @@ type Job struct {
 	Model, Prompt, Size          string
 	Seconds                      int
 	EndUser                      string
-	RemixedFrom                  string   // empty for none
-	ImageType                    string   // the type of the first frame; empty for none
-	Assets                       []string // ids of those it was asked for with, whether they are still there or not
+	RemixedFrom                  string   // RemixedFrom is empty if the job has no source.
+	ImageType                    string   // ImageType is the type of the first frame. It is empty without one.
+	Assets                       []string // Assets may include ids of assets that no longer exist.
 	Provider, UpstreamModel      string
 	State                        State
-	Progress                     int // percent, never falls
+	Progress                     int // Progress is in percent and never falls.
 	Problem                      Problem
-	Metadata                     json.RawMessage // the metadata of the provider; nil for none
+	Metadata                     json.RawMessage // Metadata is the metadata of the provider, or nil.
 	Content                      map[Variant]File
 	RateCardID                   string
 	Hold                         app.Amount
-	Cost                         *app.Amount // nil until it has ended
+	Cost                         *app.Amount // Cost is nil until the job has ended.
 	Times
 }
 
@@ -90,10 +90,10 @@ type Job struct {
 type Times struct {
 	CreatedAt   time.Time
 	StartedAt   *time.Time
-	CompletedAt *time.Time // the end of a failed job too
-	ExpiresAt   *time.Time // when the content is deleted
-	PurgedAt    *time.Time // when the content was deleted
-	DeletedAt   *time.Time // when the owner deleted the job
+	CompletedAt *time.Time // CompletedAt is the end of a failed job, too.
+	ExpiresAt   *time.Time // ExpiresAt is when the content is deleted.
+	PurgedAt    *time.Time // PurgedAt is when the content was deleted.
+	DeletedAt   *time.Time // DeletedAt is when the owner deleted the job.
 }
 
 // job is the row as its owner sees it.

@@ -15,14 +15,14 @@ import (
 const (
 	attemptsMax        = 6
 	createStandard     = 30 * time.Second
-	abandonedAfter     = time.Minute    // a job whose creation has not ended by then was left by a process that died
-	holdFor            = 72 * time.Hour // longer than any verdict is waited for
+	abandonedAfter     = time.Minute    // The worker takes over a job whose creation has not ended after this time.
+	holdFor            = 72 * time.Hour // A hold lasts longer than any job waits for a verdict.
 	storeMax           = 5 * time.Second
-	openMax            = 10 * time.Second // for a hold and its job, tries included
+	openMax            = 10 * time.Second // This is the timeout of all tries to open a job.
 	opensMax           = 4
-	silentMax          = 2700 * time.Millisecond // for a store that does not answer at all, before the call is answered 503
-	silentFindMax      = 200 * time.Millisecond  // for one more look at such a store
-	recallsMax         = 2                       // recalls of credit in leases before a job is refused for lack of credit
+	silentMax          = 2700 * time.Millisecond // A try to open a job fails if the database does not answer within this time.
+	silentFindMax      = 200 * time.Millisecond  // One more look at a database that did not answer has this timeout.
+	recallsMax         = 2                       // Leases are recalled this often before a job is refused for lack of credit.
 	recallWait         = 120 * time.Millisecond
 	runningRetryAfter  = 15 * time.Second
 	retryAfterMax      = time.Minute
@@ -58,7 +58,7 @@ func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*ratelimit.Slot,
 // Use is how many jobs of a model count towards the limits of an account.
 type Use struct {
 	Running int64 `db:"running"`
-	Today   int64 `db:"today"` // made in the last 24 hours
+	Today   int64 `db:"today"` // Today counts jobs that were created in the last 24 hours.
 }
 
 // Uses are those of an account by model, for models that have any.

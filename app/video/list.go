@@ -23,20 +23,20 @@ const (
 
 // Query says which jobs of an account are listed, and from where on. Zero values do not filter.
 type Query struct {
-	After                       string // id of the last job of the page before
-	Limit                       int    // 1 to 100; zero is 20
-	Ascending                   bool   // oldest first
-	Status                      string // a status that clients know
+	After                       string // After is the id of the last job of the previous page.
+	Limit                       int    // Limit is from 1 to 100. Zero means 20.
+	Ascending                   bool   // Ascending lists the oldest jobs first.
+	Status                      string // Status is a status that clients know.
 	Model                       string
-	Search                      string // in the prompt, whatever the case
-	RemixedFrom                 string // id of a source
+	Search                      string // Search finds text in prompts, regardless of case.
+	RemixedFrom                 string // RemixedFrom is the id of a source.
 	CreatedAfter, CreatedBefore time.Time
 }
 
 // Page is a stretch of a list.
 type Page struct {
 	Jobs []Job
-	More bool // there are jobs behind it
+	More bool // More reports whether jobs follow this page.
 }
 
 // List is a page of an account's jobs. A cursor is a place between ids, so that pages stay right while jobs come and go:

@@ -43,10 +43,10 @@ func TestAListIsWalkedWhileJobsComeAndGo(t *testing.T) {
 			ids := idsOf(page.Jobs)
 			seen = append(seen, ids...)
 			q.After = ids[len(ids)-1]
-			b.must(b.service.Delete(t.Context(), b.account, q.After)) // the cursor itself goes
+			b.must(b.service.Delete(t.Context(), b.account, q.After)) // The job of the cursor is deleted.
 			if !ascending {
 				b.clock.Advance(time.Second)
-				b.keep(Queued) // newer jobs arrive, which belong before the first page
+				b.keep(Queued) // Newer jobs arrive, which belong before the first page.
 			}
 		}
 		if !ascending {

@@ -30,10 +30,10 @@ func TestWhatAnOperatorHasPausedTakesNoNewJobs(t *testing.T) {
 	if row := b.row(b.create(`{"model":"test/two","prompt":"a"}`).ID); row.Provider != "alpine" {
 		t.Errorf("with the first provider paused the job is with %s", row.Provider)
 	}
-	_, err = b.service.Create(t.Context(), b.call(`{"model":"test/stream","prompt":"a"}`)) // has no other provider
+	_, err = b.service.Create(t.Context(), b.call(`{"model":"test/stream","prompt":"a"}`)) // This model has no other provider.
 	wantError(t, err, app.Unavailable, "model_temporarily_unavailable", "model")
 	_, err = b.service.Create(t.Context(), b.call(`{"model":"test/two","prompt":"a","remix_video_id":"`+source.ID+`"}`))
-	wantError(t, err, app.Unavailable, "model_temporarily_unavailable", "model") // no other knows the video
+	wantError(t, err, app.Unavailable, "model_temporarily_unavailable", "model") // No other provider knows the video.
 	b.must(watch.Resume(t.Context(), health.KindModel, "test/film", "op@example.com"))
 	b.must(watch.Resume(t.Context(), health.KindProvider, "meridian", "op@example.com"))
 	if row := b.row(b.create(`{"model":"test/film","prompt":"a"}`).ID); row.Provider != "meridian" {

@@ -19,7 +19,7 @@ import (
 	"umg/app/provider/videoapi"
 )
 
-// Limits of pictures.
+// These are the limits of pictures.
 const (
 	pictureBytesMax = 16 << 20
 	// latePicturesMax bounds the time for all pictures of a video that has ended.

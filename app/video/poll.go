@@ -19,14 +19,14 @@ import (
 const (
 	denialsMin = 5
 	denialMin  = 5 * time.Minute
-	progressOf = 99 // the most that a running job shows
+	progressOf = 99 // A running job shows at most this progress.
 )
 
 // upstreamState is what the gateway remembers of the provider's answers between two steps.
 type upstreamState struct {
 	videoapi.Files
 
-	Denials     int        `json:"denials,omitempty"` // in a row
+	Denials     int        `json:"denials,omitempty"` // Denials counts consecutive denials.
 	DeniedSince *time.Time `json:"denied_since,omitempty"`
 	PicturesDue bool       `json:"pictures_due,omitempty"` // The job was completed before all its pictures were made.
 }
@@ -34,7 +34,7 @@ type upstreamState struct {
 func (r *jobRow) heard() upstreamState {
 	var h upstreamState
 	if len(r.Upstream) > 0 {
-		_ = json.Unmarshal(r.Upstream, &h) // this package has written it
+		_ = json.Unmarshal(r.Upstream, &h) // This package has written the JSON, so that decoding succeeds.
 	}
 	return h
 }
@@ -135,7 +135,7 @@ func (s *Service) rendered(ctx context.Context, r *jobRow, task videoapi.Task) e
 
 // verdict is the end of a job that its provider says has failed.
 func verdict(r *jobRow, task videoapi.Task) jobResult {
-	said := strings.ReplaceAll(task.Message, r.UpstreamModel, r.Model) // by the name the client knows
+	said := strings.ReplaceAll(task.Message, r.UpstreamModel, r.Model) // The client knows the model by this name.
 	reason := billing.ReasonVideoFailed
 	if r.CancelledAt != nil {
 		reason = billing.ReasonVideoDeleted

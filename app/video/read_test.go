@@ -59,7 +59,7 @@ func TestAJobIsSeenByItsOwnerOnly(t *testing.T) {
 				c := b.call(`{"prompt":"Now at night"}`)
 				c.Principal.AccountID, c.Source = who[0], who[1]
 				if c.Source == "" {
-					return noVideo() // the face refuses a path without an id
+					return noVideo() // The API refuses a path without an id.
 				}
 				_, err := b.service.Create(t.Context(), c)
 				return err
@@ -138,7 +138,7 @@ func TestADeletedJobIsHiddenAndItsContentGoes(t *testing.T) {
 	if page, err := b.service.List(t.Context(), b.account, Query{}); err != nil || len(page.Jobs) != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
-	b.balance(b.account, startMoney-40*app.Cent, 40*app.Cent) // the verdict decides
+	b.balance(b.account, startMoney-40*app.Cent, 40*app.Cent) // The hold stays until the verdict.
 	making := b.keep(Creating, func(r *jobRow) { due := b.clock.Now().Add(abandonedAfter); r.DueAt = &due })
 	b.must(b.service.Delete(t.Context(), b.account, making.ID))
 	if row := b.row(making.ID); row.DeletedAt == nil || !row.DueAt.After(b.clock.Now()) {
@@ -195,7 +195,7 @@ func TestARemixStartsFromACompletedVideo(t *testing.T) {
 			t.Errorf("%s: %v (%+v)", name, err, e)
 		}
 	}
-	if n := b.rows(b.account); n != held+3 { // the early one, the failed one, and the one that the provider refused
+	if n := b.rows(b.account); n != held+3 { // The new jobs are the early one, the failed one, and the one that the provider refused.
 		t.Errorf("%d jobs after %d", n, held)
 	}
 	b.clock.Advance(retentionStandard)

@@ -165,14 +165,15 @@ func TestAssetsOfProvidersThatCannotMakeTheVideo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	here, there := b.asset(b.account, asset.Image, "picture.png", "a"), b.asset(b.account, asset.Image, "picture.png", "b")
+	// From this call on, both assets are known to be active.
 	if _, err := b.o.Assets.References(t.Context(), b.call("").Principal, []string{here.ID, there.ID}); err != nil {
-		t.Fatal(err) // both are known to be active from here on
+		t.Fatal(err)
 	}
 	move := func(provider string) {
 		_, err := b.db.ExecContext(t.Context(), `update assets set provider = $1 where id = $2`, provider, there.ID)
 		b.must(err)
 	}
-	for _, provider := range []string{"meridian", "nowhere"} { // the first has a style without assets, the second has no route
+	for _, provider := range []string{"meridian", "nowhere"} { // The first has a style without assets, and the second has no route.
 		move(provider)
 		_, err := b.service.Create(t.Context(), b.call(with(there.ID)))
 		wantError(t, err, app.Unavailable, "no_available_provider", "")

@@ -90,7 +90,7 @@ type bench struct {
 	sim      *simulator.Simulator
 	upstream *httptest.Server
 	service  *Service
-	o        Options // the options that the service was made with
+	o        Options
 	account  string
 }
 

@@ -27,6 +27,6 @@ func TestAProviderWhoseSpendCapIsReachedTakesNoNewJobs(t *testing.T) {
 	if row := b.row(b.create(`{"model":"test/two","prompt":"a"}`).ID); row.Provider != "alpine" {
 		t.Errorf("with a reached cap the job is with %s", row.Provider)
 	}
-	_, err := b.service.Create(t.Context(), b.call(`{"model":"test/stream","prompt":"a"}`)) // has no other provider
+	_, err := b.service.Create(t.Context(), b.call(`{"model":"test/stream","prompt":"a"}`)) // This model has no other provider.
 	wantError(t, err, app.Unavailable, "no_available_provider", "")
 }

@@ -8,15 +8,15 @@ import (
 
 // Stats are the counters of this process since its start, for metrics. Running is of the whole service.
 type Stats struct {
-	Running       int64            // jobs that have not ended
-	Steps         int64            // steps that run now
-	DueLag        time.Duration    // the delay of the oldest job of the last claim
-	Completed     int64            // jobs ended here
-	Failed        map[string]int64 // jobs ended here, by error code
-	Faults        int64            // looks at a provider that got no answer
-	CopyFaults    int64            // copies of content that failed
-	PictureFaults int64            // pictures that a completed video has to do without
-	LateSuccesses int64            // renders that turned up after their job had failed; never charged
+	Running       int64         // Running counts jobs that have not ended.
+	Steps         int64         // Steps counts steps that run now.
+	DueLag        time.Duration // DueLag is the delay of the oldest job of the last claim.
+	Completed     int64
+	Failed        map[string]int64 // Failed counts failed jobs by error code.
+	Faults        int64            // Faults counts requests about jobs that a provider did not answer.
+	CopyFaults    int64
+	PictureFaults int64 // PictureFaults counts pictures that completed videos lack.
+	LateSuccesses int64 // LateSuccesses counts renders found after their job had failed, which are never charged.
 	Followers     int64
 }
 

@@ -18,8 +18,7 @@ import (
 	"umg/billing"
 )
 
-// Limits of the steps of a job. Those in words of time are counted on the injected clock, except for the waits for an
-// answer.
+// These limits apply to the steps of a job. The durations are measured on the injected clock, except for the waits for an answer.
 const (
 	pollMinStandard  = 2 * time.Second
 	pollMaxStandard  = 10 * time.Second
@@ -29,23 +28,23 @@ const (
 
 	picturesMaxStandard = 5 * time.Second
 
-	answerMax   = 20 * time.Second // for one answer of a provider to a look
+	answerMax   = 20 * time.Second // A provider must answer a request about a job within this time.
 	backOffMax  = time.Minute
-	pollShare   = 8 // a job is looked at after each eighth of its age
+	pollShare   = 8 // A job is polled after each eighth of its age.
 	seekMin     = 2 * time.Minute
 	seekLooks   = 3 // A job that its provider has not listed in so many looks fails.
 	creationGap = time.Minute
-	overdueMax  = 24 * time.Hour // after the deadline, and well before the hold ends
+	overdueMax  = 24 * time.Hour // A job ends at most this long after its deadline, and well before its hold.
 
 	messageRunesMax = 600
 )
 
-// Codes of failed jobs that are not the provider's words.
+// These are the codes of failed jobs that the gateway itself sets.
 const (
-	codeUpstream  = "upstream_error"              // the upstream never took the job
-	codeLost      = "upstream_job_lost"           // the upstream took the job and does not know it any more
-	codeNoVerdict = "upstream_status_unavailable" // the upstream never said how the job ended
-	codeContent   = "content_unavailable"         // the video was made but could not be fetched
+	codeUpstream  = "upstream_error"              // The upstream never took the job.
+	codeLost      = "upstream_job_lost"           // The upstream took the job but no longer knows it.
+	codeNoVerdict = "upstream_status_unavailable" // The upstream never said how the job ended.
+	codeContent   = "content_unavailable"         // The video was made but could not be fetched.
 )
 
 // lateCodes are the codes of jobs that failed without a result of the provider, which may still have made the video.
@@ -64,7 +63,7 @@ func (s *Service) step(ctx context.Context, r *jobRow) (*postponed, error) {
 	switch {
 	case r.State.Ended():
 		return s.afterEnd(ctx, r)
-	case s.now().After(r.DeadlineAt.Add(overdueMax)): // whatever keeps its steps from ending it
+	case s.now().After(r.DeadlineAt.Add(overdueMax)): // This ends a job whose steps fail to end it.
 		return nil, s.finish(ctx, r, giveUp(r))
 	case r.UpstreamID == nil:
 		return s.findSubmitted(ctx, r)
@@ -133,7 +132,7 @@ func (s *Service) findSubmitted(ctx context.Context, r *jobRow) (*postponed, err
 	if f != nil {
 		p, err := s.retryLater(ctx, r, f)
 		if p != nil {
-			p.tries = r.Tries // only looks count towards giving up
+			p.tries = r.Tries // Only polls count towards giving up.
 		}
 		return p, err
 	}
@@ -143,7 +142,7 @@ func (s *Service) findSubmitted(ctx context.Context, r *jobRow) (*postponed, err
 		}
 		_, won, err := move(ctx, s.db, r.ID, Queued, set{"upstream_id": task.ID, "tries": 0, "claimed_until": nil})
 		if coded, ok := errors.AsType[*pq.Error](err); ok && coded.Code == uniqueViolation {
-			continue // another job has that render
+			continue // Another job has that render.
 		}
 		if won {
 			s.o.Log.Info("video job found at provider", "video_id", r.ID, "provider", r.Provider)
@@ -191,7 +190,7 @@ func (r *jobRow) mayBe(t videoapi.Task, o videoapi.CreateRequest) bool {
 	if r.ImageType != "" || t.Prompt != r.Prompt || t.CreatedAt.Before(r.CreatedAt.Add(-creationGap)) {
 		return false
 	}
-	if r.RemixedFrom != nil { // the provider said what it is made of, and model and measures come from there
+	if r.RemixedFrom != nil { // The provider names the source, which determines the model and the size.
 		return o.Source != nil
 	}
 	return (t.Model == "" || t.Model == r.UpstreamModel) && (t.Size == "" || t.Size == r.Size) && (t.Seconds == 0 || t.Seconds == r.Seconds)

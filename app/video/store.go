@@ -38,7 +38,7 @@ type jobRow struct {
 	Style         llm.Style      `db:"style"`
 	UpstreamModel string         `db:"upstream_model"`
 	UpstreamID    *string        `db:"upstream_id"`
-	Upstream      []byte         `db:"upstream"` // render.Files as JSON
+	Upstream      []byte         `db:"upstream"` // Upstream is an upstreamState as JSON.
 	Metadata      []byte         `db:"metadata"`
 	State         State          `db:"state"`
 	Progress      int            `db:"progress"`

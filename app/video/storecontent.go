@@ -22,11 +22,11 @@ import (
 	"umg/billing"
 )
 
-// Limits of copying content.
+// These limits apply to copies of content.
 const (
-	copyTries       = 8                // each pause is twice the one before, which makes about half an hour
-	copyRetryFactor = 8                // the factor of the first pause after a fault
-	oursRetryAfter  = 30 * time.Second // when it was not the provider who failed
+	copyTries       = 8                // Each pause doubles the one before, and all of them make about half an hour.
+	copyRetryFactor = 8                // This factor multiplies the first pause after a fault.
+	oursRetryAfter  = 30 * time.Second // The pause is this long after faults that the provider did not cause.
 	movieBytesMax   = 2 << 30
 
 	movieType    = "video/mp4"
@@ -38,7 +38,7 @@ const (
 // movieTypes are what upstreams call an MP4. The bytes decide.
 var movieTypes = []string{movieType, "application/mp4", "application/octet-stream", "binary/octet-stream", ""}
 
-// What is wrong with content that a provider hands out.
+// These errors describe unusable content and a lost claim.
 var (
 	errLost    = errors.New("video: another worker has taken the job over")
 	errEmpty   = errors.New("the content is empty")
@@ -48,7 +48,7 @@ var (
 // storedContent is content that lies in storage.
 type storedContent struct {
 	files  map[Variant]File
-	length time.Duration // the duration of the video; zero when the file does not say
+	length time.Duration // This is the duration of the video. Zero means that the file has none.
 	late   bool          // The pictures took too long and are made after the job has ended.
 }
 
@@ -114,7 +114,7 @@ func (s *Service) delivered(r *jobRow, got storedContent) jobResult {
 // withDeliveredSeconds is a job's metadata with the length that was delivered.
 func withDeliveredSeconds(metadata []byte, seconds int) string {
 	members := map[string]json.RawMessage{}
-	_ = json.Unmarshal(metadata, &members) // absent, or not an object: then the note is all there is
+	_ = json.Unmarshal(metadata, &members) // Invalid metadata is replaced by the note alone.
 	if members == nil {
 		members = map[string]json.RawMessage{}
 	}
@@ -130,7 +130,7 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *heldClaim) (sto
 		return storedContent{}, nil, f
 	}
 	task := r.task()
-	if r.Tries > 0 { // addresses expire
+	if r.Tries > 0 { // The addresses of content expire.
 		if task, f = s.refreshTask(ctx, route, task); f != nil {
 			return storedContent{}, f, nil
 		}
@@ -152,7 +152,7 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *heldClaim) (sto
 		return storedContent{}, nil, err
 	}
 	got := storedContent{files: map[Variant]File{Movie: movie}}
-	if got.length, err = media.Duration(spool, size); err != nil { // without a duration the job is charged for the seconds that were asked for
+	if got.length, err = media.Duration(spool, size); err != nil { // Without a duration, the job is charged for the requested seconds.
 		s.o.Log.Warn("video duration missing", "video_id", r.ID, "provider", r.Provider, "error", err)
 	}
 	got.late = s.keepPictures(ctx, r, route, task, spool.Name(), s.waits().PicturesMax, got.files)

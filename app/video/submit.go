@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	recordsMax   = 3 // tries to record an answer of a provider before that is left to the worker
-	nameBytesMin = 4 // limit for a provider's name of a model to be recognised in a message, because shorter ones are parts of words
+	recordsMax   = 3 // The worker records the answer after this many failed tries.
+	nameBytesMin = 4 // Shorter names of a model are not replaced in messages, because they may be parts of words.
 )
 
 // recordTarget notes which provider is asked next for a job that none has taken yet.
@@ -63,7 +63,7 @@ func (s *Service) record(ctx context.Context, row *jobRow, to State, with set) (
 			return now.job()
 		}
 		if err == nil {
-			break // the worker was first
+			break // The worker has recorded the answer first.
 		}
 	}
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *plan) refusal(row *jobRow, f *provider.Fault) *app.Error {
 		said.Message = strings.ReplaceAll(said.Message, one.UpstreamID, one.ID)
 	}
 	switch {
-	case said.Kind == app.Invalid: // in words of its own: the guardrails, or a source that is gone
+	case said.Kind == app.Invalid: // The guardrails and a missing source have messages of their own.
 		if said.Param == paramRemixed {
 			said.Param = p.sourceParam
 		}

@@ -31,26 +31,26 @@ type Options struct {
 	Ledger      *billing.Ledger
 	Snapshot    func() *catalog.Snapshot
 	Limits      *ratelimit.Limiter
-	Health      *health.Monitor // knows what operators have paused; nil: nothing is
+	Health      *health.Monitor // Health knows what operators have paused. With nil, nothing is paused.
 	Upstreams   *videoapi.Client
 	Store       storage.Store
 	Thumbnailer *media.Thumbnailer
 	Events      *webhook.Service
-	Egress      *egress.Client // for reference images by address
-	Assets      *asset.Service // the assets that calls may name; nil means that none can be used
+	Egress      *egress.Client // Egress fetches reference images by address.
+	Assets      *asset.Service // Calls may name these assets. With nil, they can name none.
 	Now         app.Clock
 	IDs         app.IDs
-	Random      io.Reader           // the source of callback tokens
-	Jitter      func(n int64) int64 // a number from 0 to n-1
+	Random      io.Reader           // Random is the source of callback tokens.
+	Jitter      func(n int64) int64 // Jitter returns a number from 0 to n-1.
 	Log         *slog.Logger
-	Tracer      *telemetry.Tracer // nil where no calls are traced
+	Tracer      *telemetry.Tracer // A nil Tracer traces no calls.
 	// IsSimulated reports whether a provider is a simulator, which makes faults on request. Nil means that none is.
 	IsSimulated func(*catalog.Provider) bool
-	BaseURL     string // scheme and host that upstreams call back at
+	BaseURL     string // Upstreams call back at this scheme and host.
 
-	Retention  time.Duration // how long content is kept; zero: 30 days
-	VerdictMax time.Duration // how long a job may go without a verdict; zero: 24 h
-	Waits      Waits         // zero values take the defaults of production
+	Retention  time.Duration // Content is kept for this time. Zero means 30 days.
+	VerdictMax time.Duration // A job without a verdict ends after this time. Zero means 24 hours.
+	Waits      Waits         // Waits that are zero take the defaults of production.
 }
 
 // Waits are the pauses of the worker, so that tests need not wait.
@@ -58,11 +58,11 @@ type Waits struct {
 	// PicturesMax is how long pictures may keep a video waiting whose film is stored.
 	PicturesMax time.Duration
 
-	PollMin, PollMax time.Duration // between two looks at a running job
-	RetryMin         time.Duration // first pause after something went wrong, doubled each time
-	CreateMax        time.Duration // for the upstream to take a job
-	CopyMax          time.Duration // for one copy of the content
-	StopMax          time.Duration // for running steps when the gateway stops
+	PollMin, PollMax time.Duration // These bound the time between two polls of a running job.
+	RetryMin         time.Duration // RetryMin is the first pause after a fault. The pause doubles each time.
+	CreateMax        time.Duration // The upstream must take a job within CreateMax.
+	CopyMax          time.Duration // One copy of the content must end within CopyMax.
+	StopMax          time.Duration // Running steps must end within StopMax when the gateway stops.
 }
 
 // Service runs video jobs. It is safe for concurrent use.

@@ -20,39 +20,39 @@ import (
 	"umg/app/postgres"
 )
 
-// The channels of the store: jobs that clients see change, by id, and that something may be due.
+// These are the channels of the store: one has the ids of jobs that clients see change, the other announces work that is due.
 const (
 	channel     = "videos"
 	workChannel = "video_work"
 )
 
-// Limits of the worker.
+// These are the limits of the worker.
 const (
-	looksMax        = 32 // steps at once that ask a provider something
-	looksByProvider = 16 // polls of one provider at once, so that a provider that hangs does not stop the others
-	copiesMax       = 8  // copies at once
+	looksMax        = 32 // At most this many looks run at once.
+	looksByProvider = 16 // A provider that does not answer can occupy only this many looks.
+	copiesMax       = 8  // At most this many copies run at once.
 	copiesByOne     = 6
 	// picturesAtOnce is how many jobs have their pictures made after their end at once. Not more programs may run.
 	picturesAtOnce = 2
 	claimMax       = time.Minute // After this time any worker may claim the job again.
 	renewEvery     = 20 * time.Second
-	gatherMax      = 50 * time.Millisecond // results wait so long to be written together
+	gatherMax      = 50 * time.Millisecond // Results wait this long for others, and are then written together.
 	// idleMax is the time between two looks for what is due, while something is due or runs.
 	idleMax = time.Second
 	// sleepMax is the time between two looks otherwise, since new work is announced.
 	sleepMax        = 5 * time.Second
-	claimsMax       = 2000         // in one pass
-	queueMax        = 4 * looksMax // claimed jobs that wait for a crowded provider
-	failurePause    = time.Second  // after the store did not answer
+	claimsMax       = 2000         // One pass makes at most this many claims.
+	queueMax        = 4 * looksMax // No job is claimed while more than this many wait for a crowded provider.
+	failurePause    = time.Second  // The worker waits this long after the database did not answer.
 	flushMax        = 2500 * time.Millisecond
 	gaugeEvery      = 15 * time.Second
-	failureCodesMax = 64 // counted apart; more are counted together
+	failureCodesMax = 64 // Jobs that failed with further codes are counted together.
 )
 
 // working is the state of the worker and of those who follow jobs.
 type working struct {
 	following subscriptions
-	wakes     [3]chan struct{} // by lane; nil without a worker
+	wakes     [3]chan struct{} // Each lane has a channel, which is nil without a worker.
 	wakesMu   sync.Mutex
 
 	running, steps, lag, completed          atomic.Int64
@@ -68,7 +68,7 @@ func (w *working) wake() {
 	for _, c := range w.wakes {
 		select {
 		case c <- struct{}{}:
-		default: // the poller is awake, or there is none
+		default: // The dispatcher is already awake, or there is none.
 		}
 	}
 }
@@ -76,7 +76,7 @@ func (w *working) wake() {
 // kind is a kind of work on jobs.
 type kind string
 
-// The kinds of work.
+// These are the kinds of work.
 const (
 	// looks are everything but the two others.
 	looks kind = "looks"
@@ -137,7 +137,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 
 // sweep removes what copies that were killed have left in the folder of temporary files.
 func (s *Service) sweep(dir string) {
-	left, _ := filepath.Glob(filepath.Join(dir, spoolPattern)) // the pattern is well formed
+	left, _ := filepath.Glob(filepath.Join(dir, spoolPattern)) // The pattern is well formed, so that Glob succeeds.
 	for _, name := range left {
 		if info, err := os.Stat(name); err != nil || time.Since(info.ModTime()) < spoolAgeMax+s.waits().CopyMax {
 			continue
@@ -169,10 +169,10 @@ type dispatcher struct {
 	wakes    <-chan struct{}
 	results  chan result
 	running  int
-	busy     map[string]int // steps that run, by provider
-	queue    []*jobRow      // claimed, while their provider has as many calls as one may have
-	finished []postponed    // to be written down
-	full     bool           // the last claim got all it asked for
+	busy     map[string]int // This counts the running steps by provider.
+	queue    []*jobRow      // These claimed jobs wait because their provider has the maximum of calls.
+	finished []postponed    // These results are not yet written.
+	full     bool           // The last claim filled every free slot.
 	// pause is the time until the next look for what is due when nothing is heard.
 	pause time.Duration
 	done  int
@@ -193,7 +193,7 @@ func (s *Service) newDispatcher(steps context.Context, l lane, wakes <-chan stru
 func (p *dispatcher) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := errors.Join(p.refill(ctx, p.s.now()), p.err)
-		if p.err = nil; err != nil && isStore(err) && ctx.Err() == nil { // other errors were logged with their job
+		if p.err = nil; err != nil && isStore(err) && ctx.Err() == nil { // Other errors were logged with their job.
 			p.s.o.Log.Warn("video worker: database unavailable, retrying", "error", err)
 			select {
 			case <-ctx.Done():
@@ -245,7 +245,7 @@ func (p *dispatcher) await(ctx context.Context) {
 			}
 			tick.Reset(gatherMax)
 		case <-wakes:
-			wakes = nil // more of them say nothing more; those who come in a crowd are served together
+			wakes = nil // Further wake-ups add nothing, and a burst of them is served together.
 			tick.Reset(gatherMax)
 		case <-tick.C:
 			return

@@ -32,7 +32,7 @@ func TestAStepThatIsCutIsDoneByTheNextWorker(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec            string
 		unsent, deleted bool
-		state           State // after the cut
+		state           State // The job is in this state after the cut.
 		end             State
 	}{
 		"while it is sought":    {"on=list;hold;times=1", true, false, Creating, Completed},

@@ -74,8 +74,7 @@ func TestAProviderThatHangsDoesNotStopTheOthers(t *testing.T) {
 	b.books()
 }
 
-// Postgres may cancel any statement that took too long. The step that made it is done again soon, not after a pause as
-// long as for a fault of another kind.
+// TestAStepIsDoneAgainSoonWhenTheStoreDidNotTakeIt checks that a step whose statement Postgres cancels runs again after a short pause.
 func TestAStepIsDoneAgainSoonWhenTheStoreDidNotTakeIt(t *testing.T) {
 	t.Parallel()
 	for _, step := range []struct {

@@ -69,7 +69,7 @@ func (b *bench) order(r *jobRow) videoapi.Task {
 	b.Helper()
 	order, err := b.service.searchRequest(b.Context(), r)
 	b.must(err)
-	order.Image = nil // the picture itself is not kept
+	order.Image = nil // The store does not keep the image itself.
 	task, f := b.o.Upstreams.Create(b.Context(), b.route(r), order)
 	if f != nil {
 		b.Fatal(f)

@@ -27,7 +27,7 @@ const (
 	videosLooked  = 5
 	endpointsMax  = 100 // EndpointsMax is more than an account can have.
 	centsInDollar = 100
-	budgetNear    = 5 // a notice appears when less than a fifth of the budget is left
+	budgetNear    = 5 // A notice appears when less than a fifth of the budget is left.
 	dayLayout     = format.DayForm
 	billingLink   = "Open billing"
 )

@@ -18,7 +18,7 @@ import (
 	"umg/views/ui"
 )
 
-// The steps of a form that changes the catalog: it is filled in, what follows is shown, and the change is made.
+// These are the steps of a form that changes the catalog: it is filled in, its effects are shown, and the change is made.
 const (
 	stepAsk = "ask"
 	stepDo  = "do"

@@ -110,7 +110,7 @@ func (c *Console) deleteCredential(p *page.Page) error {
 	name := p.Param("name")
 	err := c.o.Credentials.Delete(p.Request().Context(), name, p.User.Email)
 	switch {
-	case err != nil && app.KindOf(err) == app.NotFound: // another operator was quicker
+	case err != nil && app.KindOf(err) == app.NotFound: // Another operator has already deleted the credential.
 		return c.RedirectWithToast(p, ui.Info, app.AsError(err).Message, credentialsPath)
 	case err != nil && app.KindOf(err) == app.Conflict:
 		return c.renderDeletion(p, http.StatusConflict, app.AsError(err).Message)

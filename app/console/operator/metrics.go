@@ -14,8 +14,8 @@ import (
 
 const (
 	metricMinutes = 60
-	writtenAgoMax = 20 * time.Second // age after which a replica's number of running calls is unknown
-	middle, high  = 50, 95           // percentiles
+	writtenAgoMax = 20 * time.Second // The number of running calls of a replica is unknown after this time.
+	middle, high  = 50, 95           // These percentiles are shown.
 )
 
 // metrics shows the calls of the last hour on all replicas.
@@ -79,7 +79,7 @@ func fillMetrics(m *operatorpages.Metrics, minutes []traffic.Minute) {
 		for _, t := range []*minuteSum{&hour, byMinute[start], byReplica[one.Replica]} {
 			t.add(one)
 		}
-		last[one.Replica] = one // minutes are in order of time
+		last[one.Replica] = one // The minutes are ordered by time.
 	}
 	m.Hour = hour.view()
 	begin := m.Now.UTC().Truncate(time.Minute).Add(-(metricMinutes - 1) * time.Minute)

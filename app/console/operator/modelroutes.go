@@ -240,7 +240,7 @@ func (c *Console) changeRoute(p *page.Page) error {
 		return setRoute(f, m.ID, key, route, p.FormValue("place"))
 	}
 	e.field = func(path string) string {
-		_, path, _ = strings.Cut(path, "].") // after the index of the route
+		_, path, _ = strings.Cut(path, "].") // The path in the route follows its index.
 		return isField("provider", "model", "style", "order", "weight", "cost")(path)
 	}
 	e.form = func(status int, form operatorpages.CatalogForm) error {

@@ -174,7 +174,7 @@ const factorOne catalog.Factor = 10_000
 // markupPercent is the percentage of a markup without its sign of percent, such as 10 or -2.5. A factor has ten-thousandths, so that its
 // percentage has at most two decimals.
 func markupPercent(f catalog.Factor) string {
-	const nanosPerStep = app.Dollar / 100 // a ten-thousandth is a hundredth of a percent
+	const nanosPerStep = app.Dollar / 100 // A ten-thousandth is a hundredth of a percent.
 	return (app.Amount(f-factorOne) * nanosPerStep).String()
 }
 

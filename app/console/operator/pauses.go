@@ -18,7 +18,7 @@ import (
 
 const (
 	rootPath     = page.ConsolePath + "/operator"
-	queryTimeMax = 2 * time.Second // timeout of the database queries of a page
+	queryTimeMax = 2 * time.Second // This is the timeout of the database queries of a page.
 	eventsShown  = 8
 )
 
@@ -174,7 +174,7 @@ func (c *Console) askResume(p *page.Page) error {
 func (c *Console) resume(p *page.Page) error {
 	id := p.FormValue("id")
 	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.User.Email)
-	if err != nil && app.KindOf(err) == app.NotFound { // another operator was quicker
+	if err != nil && app.KindOf(err) == app.NotFound { // Another operator has already ended the pause.
 		return c.RedirectWithToast(p, ui.Info, app.AsError(err).Message, rootPath)
 	}
 	return c.Done(p, err, "Resumed "+id+". Calls go there again within a second.", rootPath)

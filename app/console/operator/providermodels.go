@@ -115,7 +115,7 @@ func parseMarkup(text string) (catalog.Factor, bool) {
 	text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
 	digits, isNegative := strings.CutPrefix(strings.Replace(text, "\u2212", "-", 1), "-")
 	percent, err := app.ParseAmount(strings.TrimPrefix(digits, "+"))
-	const hundredth = app.Dollar / 100 // the factor has hundredths of a percent
+	const hundredth = app.Dollar / 100 // The factor has hundredths of a percent.
 	if err != nil || percent < 0 || percent > markupMax*app.Dollar || percent%hundredth != 0 {
 		return 0, false
 	}

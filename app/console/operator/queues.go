@@ -25,17 +25,17 @@ const (
 	queuesPath      = rootPath + "/queues"
 	queuesEvery     = 5 * time.Second
 	queueItemsMax   = 10
-	queueLeftMax    = 10 * time.Minute // time for which a stopped replica's leases may wait to be released
+	queueLeftMax    = 10 * time.Minute // Leases of a stopped replica may wait this long to be released.
 	queueAssetSlow  = time.Hour
-	queueBehindMany = 10_000 // unposted settlements: more than a replica writes in two seconds
+	queueBehindMany = 10_000 // A replica writes fewer settlements in two seconds.
 )
 
 // SettlementStatus is the state of the settlements of this replica.
 type SettlementStatus struct {
-	Behind  int64 // in the replica's journal, but not posted yet
-	Kept    int64 // neither in the journal nor posted yet
-	Refused int64 // refused by the ledger since the process began
-	Running int64 // calls that hold credit
+	Behind  int64 // These settlements are in the journal of the replica, but not yet in the ledger.
+	Kept    int64 // These settlements are in neither the journal nor the ledger yet.
+	Refused int64 // The ledger has rejected these settlements since the process began.
+	Running int64 // These calls hold credit.
 }
 
 // queues shows the backlog of the background work.

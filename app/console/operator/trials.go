@@ -19,7 +19,7 @@ import (
 const (
 	trialsPath       = rootPath + "/trials"
 	codesPath        = trialsPath + "/codes"
-	codeUntilDefault = 30 // default of the form: days from now
+	codeUntilDefault = 30 // The form proposes an expiry in this many days.
 )
 
 // trials shows the policy of trials, how they went, and the promotion codes.
@@ -133,7 +133,7 @@ func readCode(f *operatorpages.CodeForm) (one account.Promo, ok bool) {
 	if err != nil {
 		f.UntilError = "Enter a day, such as 2027-01-31."
 	}
-	one.ExpiresAt = last.AddDate(0, 0, 1) // the last day is included
+	one.ExpiresAt = last.AddDate(0, 0, 1) // The last day is included.
 	return one, f.AmountError+f.TimesError+f.DaysError+f.UntilError == ""
 }
 

@@ -21,7 +21,7 @@ var secretMark = []byte("data-secret")
 
 var compressors = sync.Pool{New: func() any {
 	w, err := gzip.NewWriterLevel(nil, compressLevel)
-	if err != nil { // only for a level that does not exist
+	if err != nil { // NewWriterLevel fails only for a level that does not exist.
 		panic(err)
 	}
 	return w

@@ -17,16 +17,16 @@ import (
 
 const (
 	eventStreamType   = "text/event-stream"
-	streamsPerUserMax = 6   // parallel streams of one reader
-	streamsMax        = 300 // parallel streams of this replica
+	streamsPerUserMax = 6   // One reader may have this many parallel streams.
+	streamsMax        = 300 // One replica serves at most this many parallel streams.
 	streamAgeMax      = 10 * time.Minute
 	heartbeatEvery    = 15 * time.Second
-	pollTimeMax       = 5 * time.Second  // timeout of one poll
-	writeTimeMax      = 10 * time.Second // timeout of one write to the browser
+	pollTimeMax       = 5 * time.Second  // This is the timeout of one poll.
+	writeTimeMax      = 10 * time.Second // This is the timeout of one write to the browser.
 	streamRetryAfter  = 30 * time.Second
-	pollFailuresMax   = 3 // consecutive failed polls after which the stream ends
+	pollFailuresMax   = 3 // The stream ends after this many consecutive failed polls.
 	lastEventIDMax    = 200
-	lastEventParam    = "last" // the parameter with the last event id, for a browser that reconnects
+	lastEventParam    = "last" // The page sends the last event id in this parameter when it first connects.
 	streamPreamble    = "retry: 2000\n\n"
 	heartbeat         = ": still here\n\n"
 )
@@ -92,7 +92,7 @@ func (r *Renderer) StreamEvents(p *Page, every time.Duration, poll Poll) error {
 			"Too many pages are kept up to date at once. Close some of them, or reload the page when you need it.").After(streamRetryAfter)
 	}
 	defer r.streams.give(p.User.ID)
-	p.Place.Leave() // streams have a limit of their own, so they need no place in admission control
+	p.Place.Leave() // Streams have a limit of their own, so they need no place in admission control.
 	h := p.Response().Header()
 	h.Set("Content-Type", eventStreamType)
 	h.Set("X-Accel-Buffering", "no")
@@ -147,12 +147,12 @@ func (p *Page) LastEventID() string {
 // eventStream is one open stream.
 type eventStream struct {
 	write func(text string) error
-	there func(ctx context.Context) bool // reports whether the reader is still signed in
+	there func(ctx context.Context) bool // This function reports whether the reader is still signed in.
 	poll  Poll
 	every time.Duration
 	// Region is how the reader sees numbers and days.
 	region format.Region
-	left   <-chan struct{} // closed when the replica shuts down
+	left   <-chan struct{} // The channel is closed when the replica shuts down.
 }
 
 // run polls and writes until the client leaves or the stream reaches its maximum age.

@@ -37,7 +37,7 @@ const (
 	AccountValue = "account"
 
 	themeCookie   = "umg_theme"
-	formBytesHeld = 32 << 20 // bytes of an uploaded form that stay in memory; the rest goes to temporary files
+	formBytesHeld = 32 << 20 // Larger uploads go to temporary files.
 )
 
 // RoutedRequest is one request as the router passes it on.
@@ -60,7 +60,7 @@ type Page struct {
 	MustEnrol bool
 
 	in    RoutedRequest
-	query url.Values // parsed by the first QueryParams
+	query url.Values // The first call of QueryParams parses the query.
 }
 
 // NewPage returns the page of a request whose session is not read, such as an error page. Renderer.Open reads the session.

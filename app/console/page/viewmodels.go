@@ -15,7 +15,7 @@ func ViewAuditEntry(e audit.Entry) views.AuditEntry {
 		ID: e.ID, At: e.At, Actor: string(e.Actor), ActorID: e.ActorID, ActorName: e.ActorName, Words: audit.Describe(e.Action).Words,
 		Object: e.Object, Name: e.Name, IP: e.IP, Agent: e.Agent, RequestID: e.RequestID,
 	}
-	if e.Object == e.ActorID && e.ActorID != "" { // a user who changed their own record is named once
+	if e.Object == e.ActorID && e.ActorID != "" { // A user who changed their own record is named once.
 		v.Object, v.Name = "", ""
 	}
 	for _, c := range e.Changes {

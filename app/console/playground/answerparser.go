@@ -40,16 +40,16 @@ type answerParser struct {
 	out     listener
 
 	isStream bool
-	pending  []byte // an incomplete frame, or an answer without streaming
+	pending  []byte // These bytes are an incomplete frame, or the answer if it is not streamed.
 	events   []llm.Event
-	failed   bool // the stream has an error; the report has its text, too
-	hasNews  bool // there were events since the last flush
+	failed   bool // The stream has reported an error, whose text the report also has.
+	hasNews  bool // Events have arrived since the last flush.
 
 	calls     int
-	open      llm.ToolCall // the call that is being received
+	open      llm.ToolCall // This call is being received.
 	arguments strings.Builder
-	hasText   bool // there was text
-	textEnded bool // there was something else after the text
+	hasText   bool
+	textEnded bool // Another kind of content has followed the text.
 }
 
 // Begin notes whether the answer is a stream.
@@ -144,7 +144,7 @@ func (s *answerParser) delta(e *llm.Event) error {
 	}
 	s.hasNews = true
 	text := e.Delta
-	if s.textEnded { // text before and after a call makes two paragraphs
+	if s.textEnded { // Text before and after a call makes two paragraphs.
 		text = paragraphGap + text
 	}
 	s.hasText, s.textEnded = true, false
@@ -185,7 +185,7 @@ func (s *answerParser) end() error {
 	if s.failed {
 		return nil
 	}
-	events, _ := s.decoder.End(s.events[:0]) // the report says whether the answer is complete
+	events, _ := s.decoder.End(s.events[:0]) // The report says whether the answer is complete.
 	for i := range events {
 		if err := s.emit(&events[i]); err != nil {
 			return err

@@ -8,36 +8,36 @@ import (
 )
 
 const (
-	exactBytesMax = 256 << 10 // largest answer that is rendered again as a whole at its end
-	codeIndent    = 4         // columns that indent a line of code
+	exactBytesMax = 256 << 10 // Only answers up to this size are rendered again as a whole at their end.
+	codeIndent    = 4         // This many columns indent a line of code.
 	fenceMin      = 3
-	noItem        = 1 << 20 // indent of a continuation that cannot occur
+	noItem        = 1 << 20 // No continuation line can have this indent.
 )
 
 // textBlocks finds out, while an answer comes, which blocks of its Markdown have ended: those can be drawn, and what still
 // comes does not change them. Where that is in doubt it waits, so that the drawn pieces together are the drawn whole. Each
 // byte is looked at once.
 type textBlocks struct {
-	open  []byte // text from the start of the first block that has not ended
-	line  int    // offset in open of the first unparsed line
-	seen  int    // offset in open up to which the line's end was searched
+	open  []byte // This is the text from the start of the first block that has not ended.
+	line  int    // This is the offset in open of the first unparsed line.
+	seen  int    // The end of the line was searched up to this offset in open.
 	state blockState
-	blank bool // the last line was blank
-	quote bool // the block begins with a quote
+	blank bool
+	quote bool // The block begins with a quote.
 
-	fence      byte // character of a fenced block's fence, whose length is fenceCount
+	fence      byte // The fence of a fenced block repeats this character fenceCount times.
 	fenceCount int
-	item       int  // columns that indent the content of a list's last outermost item
-	bare       bool // the item has no content after its marker
+	item       int  // This many columns indent the content of a list's last outermost item.
+	bare       bool // The item has no content after its marker.
 }
 
 type blockState uint8
 
 const (
-	blockNone  blockState = iota // only blank lines so far
-	blockWords                   // a paragraph, a quote or a table
+	blockNone  blockState = iota // The block has only blank lines so far.
+	blockWords                   // The block is a paragraph, a quote or a table.
 	blockList
-	blockCode // an indented code block
+	blockCode // The block is indented code.
 	blockFence
 )
 
@@ -234,7 +234,7 @@ func (b *textBlocks) more(columns int, words []byte) bool {
 		}
 	case blockWords:
 		if item, _, marked := listMark(columns, words); marked && b.quote && columns < codeIndent {
-			b.state, b.item, b.bare = blockList, item, isMark(words) // the line may also continue the quote; waiting loses nothing
+			b.state, b.item, b.bare = blockList, item, isMark(words) // The line may also continue the quote, so the block waits.
 			return false
 		}
 		// A line below a paragraph makes it a heading.

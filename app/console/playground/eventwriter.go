@@ -16,27 +16,27 @@ import (
 
 const (
 	eventsType    = "application/x-ndjson"
-	writeTimeout  = 30 * time.Second // timeout of one write to the browser
+	writeTimeout  = 30 * time.Second // This is the timeout of one write to the browser.
 	flushInterval = 50 * time.Millisecond
-	batchBytes    = 64 << 10 // bytes that are collected before a write
-	rawBytesMax   = 2 << 20  // bytes of an answer that are shown raw
+	batchBytes    = 64 << 10 // A write starts early once this many bytes are queued.
+	rawBytesMax   = 2 << 20  // At most this many bytes of an answer are shown raw.
 	rawNotice     = "\n\n: The log ends here: it holds the first 2 MB of an answer.\n\n"
 )
 
 // event is one line for the script of the page. Html is made safe by the markup package; all else is put into the page as
 // text.
 type event struct {
-	Kind string `json:"kind"` // request, text, block, thought, call, raw, wait, done or error
+	Kind string `json:"kind"` // Kind is request, text, block, thought, call, raw, wait, done or error.
 
-	// Of request: what is sent, with the key left out.
+	// These fields of a request event show what is sent, without the key.
 	Method  string     `json:"method,omitempty"`
 	Path    string     `json:"path,omitempty"`
 	Headers [][]string `json:"headers,omitempty"`
 	Body    string     `json:"body,omitempty"`
 
 	Text string `json:"text,omitempty"`
-	// HTML is of block: the finished part of the open block, in whose place it stands; text is then what is still open. Of done
-	// and error it is the whole answer, where that is not the same as its blocks one after the other.
+	// HTML of a block event replaces the open block with its finished part, and text is what is still open. Done and error
+	// events have the HTML of the whole answer if it differs from its blocks one after the other.
 	HTML markdown.HTML  `json:"html,omitempty"`
 	Call *toolCallEvent `json:"call,omitempty"`
 	Raw  string         `json:"raw,omitempty"`
@@ -49,9 +49,9 @@ type event struct {
 	Estimated bool             `json:"estimated,omitempty"`
 	Field     string           `json:"field,omitempty"`
 	Code      string           `json:"code,omitempty"`
-	Doc       string           `json:"doc,omitempty"` // address of the documentation of the code
+	Doc       string           `json:"doc,omitempty"` // Doc is the address of the documentation of the code.
 	Balance   *balanceEvent    `json:"balance,omitempty"`
-	Credit    bool             `json:"credit,omitempty"` // the balance does not cover the request
+	Credit    bool             `json:"credit,omitempty"` // Credit reports that the balance does not cover the request.
 }
 
 // toolCallEvent is a call of a tool that the answer asks for, complete.
@@ -78,16 +78,16 @@ type eventWriter struct {
 
 	mu          sync.Mutex
 	queue       []queuedEvent
-	frames      []byte // frames that are not written yet
-	queuedBytes int    // bytes in the queue
+	frames      []byte // These frames are not yet written.
+	queuedBytes int
 	last        time.Time
 	timer       *time.Timer
-	err         error // error of the first failed write
+	err         error // This is the error of the first failed write.
 	closed      bool
 
 	blocks   textBlocks
-	answer   strings.Builder // the whole answer, while it may be rendered again as a whole
-	html     strings.Builder // the HTML that was sent for it
+	answer   strings.Builder // This text is rendered again as a whole if it is short enough.
+	html     strings.Builder // This HTML of the answer was already sent.
 	rawBytes int
 }
 
@@ -99,7 +99,7 @@ type queuedEvent struct {
 
 func newEventWriter(w http.ResponseWriter, now app.Clock) *eventWriter {
 	out := &eventWriter{w: w, controller: http.NewResponseController(w), now: now}
-	_ = out.controller.SetWriteDeadline(time.Time{}) // the model may think for minutes before it sends anything
+	_ = out.controller.SetWriteDeadline(time.Time{}) // The model may think for minutes before it sends anything.
 	h := w.Header()
 	h.Set("Content-Type", eventsType)
 	h.Set("X-Accel-Buffering", "no")

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	imageBytesMax   = 500_000 // a body has at most one mebibyte, and later turns send the image again
+	imageBytesMax   = 500_000 // A body has at most one mebibyte, and later turns send the image again.
 	turnsMax        = 500
 	varPrefix       = "var_"
 	formMemoryBytes = 8 << 20
-	filledBytesMax  = 4 << 20 // bytes of all texts of a request after the variables were filled in
+	filledBytesMax  = 4 << 20 // This bounds all texts of a request, in bytes, after variables are filled in.
 )
 
 // imageData is an image of a kind that every style can carry.
@@ -38,8 +38,8 @@ type pane struct {
 	model       *catalog.Model
 	style       llm.Style
 	action      string
-	formErr     error // the error of the form itself
-	filledBytes int   // bytes of texts that were filled in for one request
+	formErr     error // The form itself has this error, which the page shows.
+	filledBytes int   // This counts the bytes of all texts of one request after variables are filled in.
 }
 
 // readPanes reads the form of a pane, or all panes that an address names. Invalid input is kept in the view and noted in formErr, so that
@@ -63,7 +63,7 @@ func (c *Console) readPanes(p *page.Page) (*pane, error) {
 	if p.Request().Method == http.MethodPost {
 		return s, nil
 	}
-	for i, model := range models[1:min(len(models), playpages.PanesMax)] { // the panes beside the first
+	for i, model := range models[1:min(len(models), playpages.PanesMax)] { // The other panes stand beside the first.
 		other := c.readPane(p, form, model)
 		other.view.Number = i + 1
 		s.view.Others = append(s.view.Others, other.view.Pane)
@@ -265,7 +265,7 @@ func checkImage(f *playpages.Form) error {
 	switch {
 	case f.Image == "":
 		return nil
-	case base64.StdEncoding.DecodedLen(len(f.Image)) > imageBytesMax+len(f.Image)/100: // the length includes the prefix
+	case base64.StdEncoding.DecodedLen(len(f.Image)) > imageBytesMax+len(f.Image)/100: // The length includes the prefix.
 		return tooLargeImage(f)
 	case !imageData.MatchString(f.Image):
 		f.Image = ""

@@ -21,9 +21,9 @@ import (
 const (
 	// Path is the path of the playground.
 	Path           = page.ConsolePath + "/playground"
-	recentCallsMax = 50 // records among which the one of a stopped answer is searched
+	recentCallsMax = 50 // The record of a stopped answer is searched among this many records.
 
-	requestShownMax = 256 << 10 // bytes of a request that is shown unchanged; in a longer one the images are shortened
+	requestShownMax = 256 << 10 // A request with more bytes is shown with shortened images.
 )
 
 func (c *Console) show(p *page.Page) error {
@@ -145,7 +145,7 @@ func (c *Console) streamAnswer(p *page.Page, s *pane) error {
 	isUnkept := c.keepRun(p, s, heard.answer(), result, began)
 	if err != nil {
 		e := troubleEvent(CallTrouble(err, call.ID))
-		if result.Cost > 0 { // a part was delivered, and is charged
+		if result.Cost > 0 { // A part was delivered and is charged.
 			e.Note = result.Note()
 		}
 		e.Balance = c.newBalance(p)

@@ -115,7 +115,7 @@ func bounded(n *jsontree.Value) string {
 	return ""
 }
 
-// value is what a form's text means for the parameter; nil when it says nothing. An error names what is expected.
+// paramValue returns the parameter's value in the text of a form, or nil without one. An error names what is expected.
 func paramValue(p playpages.Param, text string) (*jsontree.Value, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -142,11 +142,11 @@ func paramValue(p playpages.Param, text string) (*jsontree.Value, error) {
 		}
 		return list, nil
 	default:
-		for _, o := range p.Options { // the styles write the same word with different case
+		for _, o := range p.Options { // The styles write the same word with different case.
 			if strings.EqualFold(o, text) {
 				return jsontree.Text(o), nil
 			}
 		}
-		return nil, nil // the value belongs to the style chosen before
+		return nil, nil // The value belongs to the style that was chosen before.
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	messagesOutput = 4096 // max_tokens of a request without one in the messages style, whose SDKs require it
+	messagesOutput = 4096 // SDKs of the messages style require max_tokens, so requests without one get this value.
 	maxKey         = "max"
 )
 

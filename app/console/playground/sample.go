@@ -18,7 +18,7 @@ func SampleRequest(m *catalog.Model, style llm.Style) []byte {
 		return nil
 	}
 	r := llm.Request{Model: m.ID, Turns: []llm.Turn{{Role: llm.User, Parts: []llm.Part{{Kind: llm.Text, Text: samplePrompt}}}}}
-	if style == llm.Messages { // the SDKs of this style require an output limit
+	if style == llm.Messages { // The SDKs of this style require an output limit.
 		r.MaxOutput = min(cmp.Or(m.MaxOutputTokens, messagesOutput), messagesOutput)
 	}
 	body, err := d.Codec.EncodeRequest(&r)

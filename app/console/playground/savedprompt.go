@@ -50,7 +50,7 @@ func (c *Console) promptValues(p *page.Page) (url.Values, error) {
 func (c *Console) nameOpened(p *page.Page, s *pane, pane *playpages.Pane) error {
 	f := &pane.Form
 	id := f.PromptID
-	number, _ := strconv.Atoi(f.PromptVersion) // an invalid number becomes zero, which is no version
+	number, _ := strconv.Atoi(f.PromptVersion) // An invalid number becomes zero, which is no version.
 	f.PromptID, f.PromptVersion = "", ""
 	if id == "" || number == 0 || c.o.Prompts == nil {
 		return nil
@@ -71,7 +71,7 @@ func (c *Console) nameOpened(p *page.Page, s *pane, pane *playpages.Pane) error 
 		return err
 	}
 	form := maps.Clone(s.form)
-	if len(s.form["model"]) > 1 { // panes side by side have different models
+	if len(s.form["model"]) > 1 { // Panes side by side have different models.
 		form.Set("model", pane.Model.ID)
 	}
 	written, err := PaneContent(p, form)

@@ -14,10 +14,10 @@ import (
 
 const (
 	schemaDepthMax = 6
-	boundDigitsMax = 9 // a bound with more digits is a limit of the integer type
+	boundDigitsMax = 9 // A bound with more digits is a limit of the integer type.
 )
 
-// What a contract has beside a member that the model does not support, and beside one that is left out of a request then.
+// A contract marks members that the model does not support, and those of them that requests leave out.
 const (
 	unsupportedMark = "x-unsupported"
 	hintMark        = "x-hint"
@@ -241,7 +241,7 @@ var jsonTypes = map[jsontext.Kind]string{'"': "string", '0': "number", 't': "boo
 func allowed(n *jsontree.Value) []string {
 	var words []string
 	for _, v := range append(n.Get("enum").List(), n.Get("const")) {
-		if w := v.Word(); w != "" && w != "null" && !slices.Contains(words, w) { // a number may also be sent as a string
+		if w := v.Word(); w != "" && w != "null" && !slices.Contains(words, w) { // A number may also be sent as a string.
 			words = append(words, w)
 		}
 	}

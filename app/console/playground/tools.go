@@ -166,7 +166,7 @@ func readSchema(field, path string, n *jsontree.Value, object bool) ([]byte, err
 // readChoice reads which of the tools may or must be called.
 func readChoice(word string, tools []llm.Tool) (llm.ToolChoice, error) {
 	switch {
-	case word == "" || word == "auto": // every style has this default
+	case word == "" || word == "auto": // Every style has this default.
 		return llm.ToolChoice{}, nil
 	case word == "none" && len(tools) == 0:
 		return llm.ToolChoice{}, nil

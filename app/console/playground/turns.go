@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	callsMax   = 128 // calls of one turn
+	callsMax   = 128 // One turn has at most this many calls.
 	noCall     = "call_unknown"
 	roleAnswer = "assistant"
 	roleTool   = "tool"
@@ -193,7 +193,7 @@ func (s *pane) arrange() bool {
 		verb, number, found := strings.Cut(s.action, "-")
 		n, err := strconv.Atoi(number)
 		if !found || err != nil || n < 0 || n >= len(f.Turns) {
-			return found // the page is older than the conversation and is shown unchanged
+			return found // The page is older than the conversation and is shown unchanged.
 		}
 		s.arrangeTurn(verb+"-", n)
 	}
@@ -208,7 +208,7 @@ func (s *pane) arrangeTurn(verb string, n int) {
 		s.edit(n)
 	case playpages.ActionDelete:
 		end := n + 1
-		for f.Turns[n].Answer && end < len(f.Turns) && f.Turns[end].CallID != "" { // results without their call are removed, too
+		for f.Turns[n].Answer && end < len(f.Turns) && f.Turns[end].CallID != "" { // Results without their call are removed, too.
 			end++
 		}
 		f.Turns = slices.Delete(f.Turns, n, end)
