@@ -52,8 +52,8 @@ type offeredCase struct {
 	row     string // Row is the place in the table, with the first type or value of the row.
 	members string
 	sent    string // Sent is what the upstream must get.
-	dropped string // Dropped is how a translation lists the extra, or
-	refused string // the field that it names.
+	dropped string // Dropped is how a translation lists the extra; empty for a refused one.
+	refused string // Refused is the field that the error names.
 	answer  string // Answer has members of the provider's answer beside the usage.
 	usage   string // Usage has members of the usage.
 	counts  map[meter.Meter]int64

@@ -12,7 +12,7 @@ func TestACallWhosePathPanicsIsChargedWhatItDeliveredAndHoldsNothing(t *testing.
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		writes  int // the calls that work
+		writes  int // Writes counts the writes that succeed.
 		reason  billing.Reason
 		charged bool
 	}{

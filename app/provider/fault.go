@@ -70,7 +70,7 @@ var (
 type Fault struct {
 	Class   Class
 	Retry   Retry
-	After   time.Duration // The upstream asks to wait After; zero means that it does not say.
+	After   time.Duration // After is the wait that the upstream asks for, or zero.
 	Err     *app.Error    // Err is the client's error when no other route helps.
 	Status  int           // Status is that of the upstream's answer, or zero without an answer.
 	TooLong bool          // TooLong means that the request exceeds the context of the model.
