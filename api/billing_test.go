@@ -178,7 +178,7 @@ func TestATopUpThatIsAskedForTwiceIsOne(t *testing.T) {
 	}
 }
 
-// A purchase that failed because the payment service was away is made once when it is tried again with its key.
+// TestATopUpIsTriedAgainWithItsKey repeats, with the same key, a purchase that failed while Stripe was unavailable. It is made once.
 func TestATopUpIsTriedAgainWithItsKey(t *testing.T) {
 	t.Parallel()
 	s := sells(t)

@@ -30,7 +30,7 @@ const (
 // ErrorFormat is a group of routes that share one error layout.
 type ErrorFormat string
 
-// The families. OpenAIFamily is responses, videos, models, files and every unknown path.
+// These are the families. OpenAIFamily is responses, videos, models, files and every unknown path.
 const (
 	ChatFamily     ErrorFormat = "chat"
 	MessagesFamily ErrorFormat = "messages"

@@ -135,7 +135,8 @@ func TestKeysAreListedInPages(t *testing.T) {
 	}
 }
 
-// A setting that is silently ignored would leave a key wider than its maker meant it.
+// TestABodyAboutAKeyIsTakenAtItsWord sends wrong settings. A setting that is silently ignored would leave a key wider than its creator
+// meant.
 func TestABodyAboutAKeyIsTakenAtItsWord(t *testing.T) {
 	t.Parallel()
 	h, _, auth := managing(t)

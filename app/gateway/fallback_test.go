@@ -112,7 +112,7 @@ func TestOwnRoutesComeBeforeOtherModels(t *testing.T) {
 	}
 }
 
-// What a request itself is refused for is no reason to ask another model.
+// TestWhatIsRefusedForGoodGoesToNoOtherModel sends requests that are at fault themselves. No fallback model gets them.
 func TestWhatIsRefusedForGoodGoesToNoOtherModel(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
@@ -390,7 +390,8 @@ func TestCreditForTheCheaperModelAlone(t *testing.T) {
 	}
 }
 
-// What is held for a dearer model is not for a provider that counts too much.
+// TestWhatIsHeldForADearerModelIsNotCharged has a provider count too many tokens. The hold for a more expensive model does not pay for
+// them.
 func TestWhatIsHeldForADearerModelIsNotCharged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)

@@ -103,7 +103,7 @@ func TestAStreamThatNoModelGoesOnWithIsChargedAtItsOwn(t *testing.T) {
 	}
 }
 
-// A model that serves in place of another is cut, too, and the next one goes on.
+// TestAFallbackModelThatIsCutGoesOnAtTheNext cuts the answer of a fallback model, too. The next model continues it.
 func TestAFallbackModelThatIsCutGoesOnAtTheNext(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)

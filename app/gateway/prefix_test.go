@@ -67,7 +67,7 @@ func TestAPartOfAnAnswerCostsNoMoreThanTheWhole(t *testing.T) {
 		}
 		b.answerWith(b.sim)
 	}
-	for _, turn := range []int{0, 1 + draw.IntN(len(llm.Styles())-1)} { // A stream that passes through, and one that is translated.
+	for _, turn := range []int{0, 1 + draw.IntN(len(llm.Styles())-1)} { // The first passes through, the second is translated.
 		eachStyle(t, " stream", turn, all, test)
 	}
 }

@@ -48,20 +48,20 @@ const (
 // Retry says where another try may help, as long as nothing was delivered.
 type Retry uint8
 
-// The places.
+// These are the places.
 const (
 	Nowhere   Retry = iota
 	Elsewhere       // Elsewhere means the next route.
 	Here            // Here means the same route once more, then the next.
 )
 
-// Causes a caller cancels an attempt with.
+// A caller cancels an attempt with these causes.
 var (
 	ErrFirstByte = errors.New("provider: nothing came in time")
 	ErrIdle      = errors.New("provider: nothing more came in time")
 	ErrTotal     = errors.New("provider: the call took too long")
 
-	// Signs of life came in time, but nothing of the answer.
+	// These mean that signs of life came in time, but nothing of the answer.
 	ErrNoFirstContent = fmt.Errorf("%w of the answer, only signs of life", ErrFirstByte)
 	ErrNoContent      = fmt.Errorf("%w of the answer, only signs of life", ErrIdle)
 )
