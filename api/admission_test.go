@@ -25,7 +25,7 @@ const (
 	mebibyte         = 1 << 20
 	declaringConns   = 100
 	declaredBytes    = 32 * mebibyte
-	declaredGrowth   = 256 * mebibyte // growth of the heap, with all other tests that run beside this one
+	declaredGrowth   = 256 * mebibyte // The heap may grow by this while other tests run at the same time.
 	connectionsDelay = 20 * time.Second
 )
 
@@ -87,8 +87,9 @@ func heap() uint64 {
 }
 
 // TestDeclaredBodiesTakeNoMemory has connections declare 3 GiB together and send 20 KB.
-func TestDeclaredBodiesTakeNoMemory(t *testing.T) { // not beside others, whose memory would count as well
-	h := setup(t, func(p *plan) { // with room for what is declared
+// It does not run in parallel, because the memory of other tests would count as well.
+func TestDeclaredBodiesTakeNoMemory(t *testing.T) {
+	h := setup(t, func(p *plan) {
 		p.api.Gate = admission.New(admission.Options{AccountBytesMax: declaringConns * 2 * declaredBytes})
 	})
 	must(t, h.accounts.SetLimitFactor(t.Context(), h.owner.Principal(), declaringConns))
@@ -193,7 +194,7 @@ func TestThePlaceOfACallIsGivenBackOnEveryPath(t *testing.T) {
 	h := setup(t, func(p *plan) { limits = p.text.Limits })
 	_, secret := h.key(apikey.Spec{Concurrency: 1})
 	good := ask("test/plain", "")
-	must(t, func() error { // the first call asks the books, and must not wait for them below
+	must(t, func() error { // The first call loads the account from the ledger, so that the calls below do not wait for it.
 		h.call("POST", "/v1/chat/completions", good, bearer(secret)...)
 		return nil
 	}())
@@ -264,7 +265,7 @@ func TestACallIsCountedOnce(t *testing.T) {
 	for i := range requests {
 		body := ask("test/plain", "")
 		if i == 2 {
-			body = "{" // what is refused later is a request all the same
+			body = "{" // A request that is refused later counts as a request too.
 		}
 		a := h.call("POST", "/v1/messages", strings.Replace(body, `"messages"`, `"max_tokens":9,"messages"`, 1), bearer(secret)...)
 		if left := a.header.Get("X-Ratelimit-Remaining-Requests"); i != 2 && (a.status != http.StatusOK || left != strconv.Itoa(requests-1-i)) {
@@ -381,7 +382,7 @@ func TestLargeDryRunsAreBoundByTheirBytes(t *testing.T) {
 	if a := second.answer(); a.status != http.StatusTooManyRequests || !strings.Contains(a.body, "16 MiB of the bodies") {
 		t.Errorf("the second: %d %s", a.status, a.body)
 	}
-	_ = first.Close() // nothing of its body has arrived
+	_ = first.Close() // The server has received nothing of its body.
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		c := h.dial(t)
 		c.announce("/v1/chat/completions", secret, 10*mebibyte, "X-Dry-Run", "1")
@@ -396,7 +397,7 @@ func TestLargeDryRunsAreBoundByTheirBytes(t *testing.T) {
 // TestManyRefusalsAreAnsweredLate refuses one account again and again: its answers wait, and those of another account do not.
 func TestManyRefusalsAreAnsweredLate(t *testing.T) {
 	t.Parallel()
-	const inTime, delay = 100, 250 * time.Millisecond // the least that it may be
+	const inTime, delay = 100, 250 * time.Millisecond // A later refusal waits at least this delay.
 	h := setup(t, func(p *plan) {
 		p.text.Limits = ratelimit.New(ratelimit.Options{Now: standing()})
 		p.text.Rates = gateway.StandardRates(0, 1, 0, 0)

@@ -43,21 +43,21 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Gateway *gateway.Gateway
 	Now     app.Clock
-	BaseURL string // scheme and host that links in errors begin with
+	BaseURL string // Links in errors begin with BaseURL, a scheme and a host.
 
-	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
-	Videos   *video.Service   // nil: the routes about videos are unknown
-	Accounts *account.Service // nil: the routes about keys, members and the account are unknown
+	Webhooks *webhook.Service // A nil Webhooks leaves the webhook routes out.
+	Videos   *video.Service   // A nil Videos leaves the video routes out.
+	Accounts *account.Service // A nil Accounts leaves the routes about keys, members and the account out.
 	APIKeys  *apikey.Service  // It is nil exactly when Accounts is.
 	LeakKeys LeakKeys         // LeakKeys are the keys of partners who report leaked secrets. Without it every report is refused.
-	Assets   *asset.Service   // nil: the routes about material assets are unknown
-	Payments *stripe.Service  // nil: nothing is sold, and the events of the payment service are not taken
+	Assets   *asset.Service   // A nil Assets leaves the asset routes out.
+	Payments *stripe.Service  // A nil Payments refuses top-ups and leaves the webhook of Stripe out.
 	Reports  *usage.Reports   // It is nil exactly when Ledger is.
-	Ledger   *billing.Ledger  // nil: the routes about usage and credit are unknown
+	Ledger   *billing.Ledger  // A nil Ledger leaves the routes about usage and credit out.
 	// Documents are the documents about models. Nil means documents without a base URL and without examples of errors.
 	Documents *apidocs.Documents
-	Audit     *audit.Log          // nil: the route about the audit log is unknown
-	Content   *contentlog.Service // nil: nothing of what is asked and answered is kept
+	Audit     *audit.Log          // A nil Audit leaves the route about the audit log out.
+	Content   *contentlog.Service // A nil Content means that requests and responses are not stored.
 	// Refusals records refused requests. It is nil where they are not recorded.
 	Refusals *refusal.Log
 	// Idempotency and IDs are what creating videos and assets, and buying credit, once takes.
@@ -68,7 +68,7 @@ type Options struct {
 	BodyBytesMax int64
 	// Status judges models. Without it their state is that of the catalog alone.
 	Status *modelstatus.Service
-	Gate   *admission.Controller // nil: one with defaults, which looks at places only
+	Gate   *admission.Controller // A nil Gate means one with the default options.
 }
 
 // API serves the routes under /v1 and their other spellings.
@@ -79,8 +79,8 @@ type API struct {
 	delayed atomic.Int64 // Delayed counts refused calls that wait for their answer.
 	bodies  *requestbody.Pool
 
-	paths      map[string]bool   // the paths of all routes
-	operations map[string]string // the paths that aliases may stand for
+	paths      map[string]bool   // Paths holds the paths of all routes.
+	operations map[string]string // Operations maps what an alias may name to the path of its route.
 	// textRoutes are the routes of text calls by path.
 	textRoutes map[string]*Route
 
@@ -127,10 +127,10 @@ type call struct {
 	route     Route
 	key       apikey.Key
 	log       *RequestLog
-	mediaType string // the media type of a prepared body; empty means JSON
+	mediaType string // An empty mediaType means JSON.
 	place     *admission.Place
-	admission *gateway.Admission // nil before it, and for open routes
-	bodyBytes int64              // bytes of the body that were read
+	admission *gateway.Admission // Admission is nil until the gateway admits the request, and always for open routes.
+	bodyBytes int64              // BodyBytes counts the bytes of the body that were read.
 	// bounded means that the time of a body that is not read was bounded.
 	bounded bool
 

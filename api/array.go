@@ -48,6 +48,6 @@ func (s *arrayWriter) Write(p []byte) error {
 // end closes the array.
 func (s *arrayWriter) end() {
 	if s.begun && s.StreamWriter.Write([]byte("]")) == nil {
-		_ = s.Flush() // a client that left does not read it
+		_ = s.Flush() // Flush fails only if the client has left.
 	}
 }

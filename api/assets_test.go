@@ -135,9 +135,9 @@ func TestEachMistakeAboutAssetsHasItsOwnAnswer(t *testing.T) {
 	auth := bearer(h.secret())
 	good := s.body("image", "picture.png", "x")
 	for _, c := range []struct {
-		path, body, more string // more is the Content-Type
-		status           int
-		code, param      string
+		path, body, contentType string
+		status                  int
+		code, param             string
 	}{
 		{"", `{"url":"https://example.com/a"}`, "", 400, "missing_required_parameter", "asset_type"},
 		{"", `{"asset_type":null,"url":"https://example.com/a"}`, "", 400, "missing_required_parameter", "asset_type"},
@@ -174,8 +174,8 @@ func TestEachMistakeAboutAssetsHasItsOwnAnswer(t *testing.T) {
 		{"/list", `{}`, "application/xml", 415, "unsupported_media_type", ""},
 	} {
 		headers := auth
-		if c.more != "" {
-			headers = append([]string{"Content-Type", c.more}, auth...)
+		if c.contentType != "" {
+			headers = append([]string{"Content-Type", c.contentType}, auth...)
 		}
 		r := h.call("POST", assetsPath+c.path, c.body, headers...)
 		said := decode[struct {
@@ -215,7 +215,7 @@ func TestAnIdempotencyKeyMakesOneAsset(t *testing.T) {
 	}
 	auth = append(bearer(h.secret()), "Idempotency-Key", "k2")
 	body := s.body("image", "gone.png", "x")
-	for range 2 { // a call that made nothing gives the key up
+	for range 2 { // A call that fails releases its idempotency key.
 		if r := h.call("POST", assetsPath, body, auth...); r.status != http.StatusBadRequest || r.header.Get("Idempotency-Replayed") != "" {
 			t.Errorf("%d %s", r.status, r.body)
 		}

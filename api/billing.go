@@ -62,7 +62,7 @@ type topUpJSON struct {
 	Currency   string  `json:"currency"`
 	Status     string  `json:"status"`
 	Automatic  bool    `json:"automatic"`
-	URL        *string `json:"url"` // where a person pays; null unless it is open
+	URL        *string `json:"url"` // A person pays at URL, which is null unless the top-up is open.
 	ReceiptURL *string `json:"receipt_url"`
 	Failure    *string `json:"failure"`
 	Refunded   string  `json:"refunded"`

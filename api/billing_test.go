@@ -24,7 +24,7 @@ import (
 type shop struct {
 	*house
 	sim  string
-	auth []string // the headers of a management key
+	auth []string // Auth has the headers of a management key.
 }
 
 func sells(t *testing.T) *shop {
@@ -178,7 +178,7 @@ func TestATopUpThatIsAskedForTwiceIsOne(t *testing.T) {
 	}
 }
 
-// A purchase that failed because the payment service was away is made once when it is tried again with its key.
+// TestATopUpIsTriedAgainWithItsKey repeats, with the same key, a purchase that failed while Stripe was unavailable. It is made once.
 func TestATopUpIsTriedAgainWithItsKey(t *testing.T) {
 	t.Parallel()
 	s := sells(t)
@@ -303,7 +303,7 @@ func TestMoneyOfAnotherAccountIsUnknown(t *testing.T) {
 	if r := s.call(http.MethodGet, "/v1/top_ups?after="+made.ID, "", theirs...); r.status != 200 || !strings.Contains(r.body, `"data":[]`) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	usual := bearer(s.secret()) // a key that spends may not buy
+	usual := bearer(s.secret()) // A key for calls may not buy credit.
 	for _, route := range []string{"GET /v1/top_ups", "POST /v1/top_ups", "GET /v1/top_ups/" + made.ID, "GET /v1/auto_top_up", "POST /v1/auto_top_up",
 		"GET /v1/low_balance_alert", "POST /v1/low_balance_alert", "POST /v1/billing_portal", "GET /v1/audit_log"} {
 		method, path, _ := strings.Cut(route, " ")

@@ -45,7 +45,7 @@ func (a *API) readAll(x *call, timeMax time.Duration) (*requestbody.Body, error)
 	x.bodyBytes += read
 	x.log.upload += a.now().Sub(began)
 	if err == nil {
-		_ = r.Body.Close() // else the answer's head looks for more of it
+		_ = r.Body.Close() // Without Close, net/http reads on when it writes the head of the response.
 		return b, nil
 	}
 	b.Release()

@@ -27,7 +27,7 @@ func (a *API) compressedList(body []byte, tag string) *compressedBody {
 	}
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	_, _ = z.Write(body) // a buffer takes everything
+	_, _ = z.Write(body) // Writes to a buffer do not fail.
 	_ = z.Close()
 	p := &compressedBody{of: tag, tag: strings.TrimSuffix(tag, `"`) + `-gzip"`, body: b.Bytes()}
 	lists := []*compressedBody{p}

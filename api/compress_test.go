@@ -64,8 +64,8 @@ func TestTheErrorStatusHeaderIsReadInAnyCase(t *testing.T) {
 	}
 }
 
-// Every refusal is made of sentences: it begins with a capital or with the field at fault, ends with a stop, and does
-// not leak the pattern of a route or the words of a library.
+// TestRefusalsAreSentences checks that a refusal begins with a capital or with the field at fault, and ends with a full stop. It names
+// neither the pattern of a route nor the words of a library.
 func TestRefusalsAreSentences(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

@@ -31,10 +31,10 @@ func keeping(t *testing.T) (*house, *contentlog.Service) {
 // written is what is kept of calls once all that waits is written.
 func written(t *testing.T, h *house, room *contentlog.Service, id string) (contentlog.Record, bool) {
 	t.Helper()
-	h.line(id) // the call is over: its client may know that sooner
+	h.line(id) // The client may read the end of the response before the call is over.
 	ended, end := context.WithCancel(t.Context())
 	end()
-	must(t, room.Run(ended)) // the recorder writes once more when its context ends
+	must(t, room.Run(ended)) // Run writes once more when its context ends.
 	k, found, err := room.Of(t.Context(), h.owner.AccountID, id)
 	must(t, err)
 	return k, found
@@ -94,7 +94,8 @@ func TestContentOfFailuresIsKeptAndOfRefusalsNot(t *testing.T) {
 	}
 	must(t, room.Change(t.Context(), h.owner.Principal(), contentlog.All, 1))
 	if a, k, found := call(ask("test/plain", "")); found {
-		t.Fatalf("the key is still known as before: %d %+v", a.status, k) // nothing listens here: it is read again seconds later
+		// The gateway reads the key again seconds later, because nothing in this test listens for changes.
+		t.Fatalf("the key is still known as before: %d %+v", a.status, k)
 	}
 	_, secret = h.key(apikey.Spec{ErrorMode: apikey.Standard})
 	if a, k, found := call(ask("test/failing", "")); a.status < 500 || !found || k.Answer != a.body || !strings.Contains(k.Request, "echo: hello") {

@@ -87,7 +87,7 @@ var errorFaults = map[string]string{
 type errorWorld struct {
 	*house
 
-	payments *httptest.Server // the payment service
+	payments *httptest.Server
 	videos   *video.Service
 	webhooks *webhook.Service
 	names    map[string]string // Names holds the value of each {name} in a row.

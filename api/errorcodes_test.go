@@ -91,7 +91,7 @@ func TestEveryErrorCodeIsReachedAndSaysWhatToDo(t *testing.T) {
 	usual.prepareObjects(t)
 	statuses := map[string]int{}
 	for _, e := range docs.ErrorCodes() {
-		statuses[e.Code], _ = strconv.Atoi(e.Status) // none for what fails later
+		statuses[e.Code], _ = strconv.Atoi(e.Status) // The status is zero for errors of jobs, which no response carries.
 	}
 	for i, row := range errorRows() {
 		t.Run(strconv.Itoa(i)+" "+row.code, func(t *testing.T) {
@@ -145,7 +145,7 @@ func readError(t *testing.T, a reply) readErrorBody {
 		t.Fatalf("%v: %d %q", err, a.status, a.body)
 	}
 	e := readErrorBody{message: body.Error.Message, param: body.Error.Param}
-	_ = json.Unmarshal(body.Error.Code, &e.code) // the native style has a number there
+	_ = json.Unmarshal(body.Error.Code, &e.code) // Errors of the native style have a number here.
 	var native []struct {
 		Metadata        struct{ Code string }
 		FieldViolations []struct{ Field string }

@@ -22,7 +22,7 @@ import (
 const (
 	errorStatusHeader = "X-Error-Status"
 	codeBytesMax      = 64
-	statusClientLeft  = 499 // what proxies log for a client that did not wait
+	statusClientLeft  = 499 // Nginx logs 499 for a client that closed the connection.
 	eventStream       = "text/event-stream; charset=utf-8"
 	jsonType          = "application/json"
 )
@@ -30,7 +30,7 @@ const (
 // ErrorFormat is a group of routes that share one error layout.
 type ErrorFormat string
 
-// The families. OpenAIFamily is responses, videos, models, files and every unknown path.
+// These are the families. OpenAIFamily is responses, videos, models, files and every unknown path.
 const (
 	ChatFamily     ErrorFormat = "chat"
 	MessagesFamily ErrorFormat = "messages"
@@ -41,7 +41,8 @@ const (
 // layout is the error layout of one family. It is that of a style, whose dialect has it because streams contain the same errors.
 type layout struct {
 	style llm.Style
-	end   string // the text at the end of a body, before which the link to the explaining page is put; empty where a link is not allowed
+	// The documentation link goes before end, the text at the end of a body. An empty end means no link.
+	end string
 }
 
 var layouts = map[ErrorFormat]layout{
@@ -75,8 +76,8 @@ func (a *API) writeError(x exchange, l *RequestLog, err error) error {
 	h := x.Header()
 	h.Set("X-Error-Code", headerToken(e.Code))
 	h.Set("Cache-Control", "no-store")
-	h.Add("Link", a.helpLink(e))     // beside a link to the successor of a model
-	h.Set("Request-Id", l.RequestID) // errors of routing come past no route that stamps it
+	h.Add("Link", a.helpLink(e))     // A deprecated model has added a Link to its successor already.
+	h.Set("Request-Id", l.RequestID) // Errors of routing have no Request-Id yet.
 	if e.Kind == app.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
@@ -209,7 +210,7 @@ func withDoc(body []byte, end, address string) []byte {
 
 // quoted is s as JSON; what is not UTF-8 in it is replaced.
 func quoted(s string) string {
-	b, _ := jsontext.AppendQuote(nil, s) // its error only reports the replacement
+	b, _ := jsontext.AppendQuote(nil, s) // The error only reports that invalid UTF-8 was replaced.
 	return string(b)
 }
 

@@ -45,7 +45,7 @@ const fieldsBytesMax = 64 << 10
 // members are those of a small body.
 type members struct {
 	of  map[string]json.RawMessage
-	err error // about the first one that was wrong
+	err error // Err is about the first member that is wrong.
 }
 
 // readSmall reads a body of at most bytesMax bytes.
@@ -69,7 +69,8 @@ func readMembers(body []byte) (*members, error) {
 	if !utf8.Valid(body) {
 		return nil, app.Errorf(app.Invalid, "invalid_json", "The body must be UTF-8.")
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowInvalidUTF8(true)) // half a surrogate pair is replaced
+	// The decoder replaces half of a surrogate pair.
+	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowInvalidUTF8(true))
 	_, err := d.ReadValue()
 	if err == nil {
 		if _, err = d.ReadToken(); errors.Is(err, io.EOF) {

@@ -16,9 +16,9 @@ import (
 
 const (
 	formPartsMax     = 64
-	formTextBytesMax = 21 << 20 // limit for one field, which may be an image as a data: URL
+	formTextBytesMax = 21 << 20 // A field may be an image as a data: URL.
 	uploadBytesMax   = 20 << 20
-	formDepthMax     = 3 // limit for names like metadata[a][b]
+	formDepthMax     = 3 // A name like metadata[a][b] has a depth of 3.
 	fileField        = "input_reference"
 	streamField      = "stream"
 	assetsField      = "asset_ids"
@@ -35,7 +35,7 @@ func (a *API) readVideo(x *call) (video.Call, error) {
 		if err != nil {
 			return video.Call{}, err
 		}
-		return video.Call{Body: body.Bytes()}, nil // the call keeps it, so its buffer is never used again
+		return video.Call{Body: body.Bytes()}, nil // The call keeps the bytes, so the buffer is never reused.
 	}
 	if params["boundary"] == "" {
 		return video.Call{}, badForm("The Content-Type multipart/form-data must name its boundary.")
@@ -111,7 +111,7 @@ func takePart(c *video.Call, fields map[string]any, part *multipart.Part) error 
 	case name == fileField && len(text) == 0:
 		return nil // Browsers send an empty file field when the user chose no file.
 	case name == assetsField || name == assetsField+"[]":
-		list, _ := fields[assetsField].([]any) // nothing else is put there
+		list, _ := fields[assetsField].([]any) // No other type is stored here.
 		fields[assetsField] = append(list, string(text))
 		return nil
 	}

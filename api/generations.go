@@ -45,16 +45,16 @@ type generation struct {
 	WebSearchCallsNo int64      `json:"billable_web_search_calls"`
 
 	Responses []providerResponse        `json:"provider_responses"`
-	Meters    map[string]meter.Quantity `json:"meters,omitempty"` // further meters than those above, as an extension
+	Meters    map[string]meter.Quantity `json:"meters,omitempty"` // Meters is an extension with further meters.
 }
 
 // providerResponse is one request to a provider, as the same library reads it; error and started are an extension.
 type providerResponse struct {
 	Provider string  `json:"provider_name"`
-	Status   *int    `json:"status"`  // null where nothing was answered
-	Latency  int64   `json:"latency"` // until it had content, or failed
-	Error    *string `json:"error"`   // why it failed; null for the one that answered
-	Started  int64   `json:"started"` // since the beginning of the call
+	Status   *int    `json:"status"`  // Status is null if the provider did not answer.
+	Latency  int64   `json:"latency"` // Latency ends with the first content, or with the failure.
+	Error    *string `json:"error"`   // Error is null for the provider that answered.
+	Started  int64   `json:"started"` // Started counts from the beginning of the call.
 }
 
 func responsesOf(t billing.RequestTiming) []providerResponse {
@@ -186,7 +186,7 @@ type keyAnswer struct {
 	Frozen         bool        `json:"account_frozen"`
 	CreatedAt      string      `json:"created_at"`
 	ExpiresAt      *string     `json:"expires_at"`
-	OldSecretUntil *string     `json:"old_secret_valid_until"` // null once it has ended
+	OldSecretUntil *string     `json:"old_secret_valid_until"` // OldSecretUntil is null once that time has passed.
 }
 
 // keyLimits bound the calls of a key. Limits per minute are those of the key over all models, and null for none; GET /v1/models has the

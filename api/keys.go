@@ -47,18 +47,18 @@ type keyJSON struct {
 	Prefix            string           `json:"prefix"`
 	LastFour          string           `json:"last_four"`
 	Environment       string           `json:"environment"`
-	Status            string           `json:"status"` // active, disabled or expired
+	Status            string           `json:"status"` // Status is active, disabled or expired.
 	ErrorMode         apikey.ErrorMode `json:"error_mode"`
 	Scopes            []app.Scope      `json:"scopes"`
 	Models            []string         `json:"models"`
 	Addresses         []string         `json:"addresses"`
 	Budget            *budgetJSON      `json:"budget"`
-	BudgetAlerts      []int            `json:"budget_alerts"` // percent of the budget at which people are told
+	BudgetAlerts      []int            `json:"budget_alerts"` // BudgetAlerts are percentages of the budget.
 	RequestsPerMinute int64            `json:"requests_per_minute"`
 	TokensPerMinute   int64            `json:"tokens_per_minute"`
 	Concurrency       int              `json:"concurrency"`
 	LogContent        bool             `json:"log_content"`
-	Strict            bool             `json:"strict"` // hints that a model does not take are refused
+	Strict            bool             `json:"strict"` // Strict refuses parameters that a model ignores.
 	ExpiresAt         *int64           `json:"expires_at"`
 	CreatedAt         int64            `json:"created_at"`
 	CreatedBy         *string          `json:"created_by"`
@@ -218,7 +218,7 @@ func (f *members) moment(name string) **time.Time {
 	}
 	var unix int64
 	f.read(name, "Unix seconds, or null for a key that never expires", &unix)
-	const farthest = 253402300799 // the last second of the year 9999
+	const farthest = 253402300799 // This is the last second of the year 9999.
 	if f.err == nil && (unix < 0 || unix > farthest) {
 		f.err = wrongField(name, "Unix seconds, or null for a key that never expires")
 	}

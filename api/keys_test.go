@@ -135,7 +135,8 @@ func TestKeysAreListedInPages(t *testing.T) {
 	}
 }
 
-// A setting that is silently ignored would leave a key wider than its maker meant it.
+// TestABodyAboutAKeyIsTakenAtItsWord sends wrong settings. A setting that is silently ignored would leave a key wider than its creator
+// meant.
 func TestABodyAboutAKeyIsTakenAtItsWord(t *testing.T) {
 	t.Parallel()
 	h, _, auth := managing(t)
@@ -303,7 +304,7 @@ func TestAStrictKeyIsRefusedForAHint(t *testing.T) {
 		}
 		r := send()
 		for deadline := time.Now().Add(10 * time.Second); (r.status == 400) != strict && time.Now().Before(deadline); {
-			r = send() // the change is on its way to the key that is in memory
+			r = send() // The key in memory changes only once the notification arrives.
 		}
 		if (r.status == 400) != strict || strict && !strings.Contains(r.body, `"param":"verbosity"`) {
 			t.Errorf("strict %t: %d %s", strict, r.status, r.body)

@@ -79,7 +79,7 @@ type leakJSON struct {
 type verdictJSON struct {
 	Hash  string `json:"token_hash"`
 	Type  string `json:"token_type"`
-	Label string `json:"label"` // true_positive or false_positive
+	Label string `json:"label"` // Label is true_positive or false_positive.
 }
 
 // reportLeaks switches off the keys of a report and answers which secrets were ours.

@@ -111,7 +111,8 @@ func TestAWrongSignatureDoesNothing(t *testing.T) {
 		"cut":               {good[0], good[1], good[2], base64.StdEncoding.EncodeToString([]byte("0"))},
 		"a name of nothing": {good[0], "", good[2], good[3]},
 	} {
-		if what == "empty" || what == "a name of nothing" { // a header that is empty is sent, not left out
+		// A blank value makes the client send an empty header instead of leaving it out.
+		if what == "empty" || what == "a name of nothing" {
 			for i := 1; i < len(headers); i += 2 {
 				if headers[i] == "" {
 					headers[i] = " "
@@ -139,7 +140,7 @@ func TestAHolderOfASecretMayReportItWithoutASignature(t *testing.T) {
 	if got := decode[[]verdict](t, h.call("POST", leaksPath, leakOf(secret)), 200); got[0].Label != "true_positive" || !h.off(k) {
 		t.Errorf("%+v", got)
 	}
-	for range 3 { // sixty more
+	for range 3 { // Sixty more secrets exhaust the limit.
 		if r := h.call("POST", leaksPath, leakOf(make([]string, 20)...)); r.status != 200 {
 			t.Errorf("%d %s", r.status, r.body)
 		}

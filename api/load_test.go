@@ -51,7 +51,7 @@ func TestTooManyCallsAtOnceAreRefusedAtTheDoor(t *testing.T) {
 		t.Errorf("the call that was let in: %d %s", a.status, a.body)
 	}
 	a := h.call("GET", "/v1/models", "", bearer(secret)...)
-	for t.Context().Err() == nil && a.status == http.StatusServiceUnavailable { // the answer is there a moment before its place is free
+	for t.Context().Err() == nil && a.status == http.StatusServiceUnavailable { // The response arrives a moment before its place is free.
 		a = h.call("GET", "/v1/models", "", bearer(secret)...)
 	}
 	if a.status != http.StatusOK {

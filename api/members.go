@@ -97,7 +97,7 @@ type invitationJSON struct {
 	CreatedAt int64    `json:"created_at"`
 	SentAt    int64    `json:"sent_at"`
 	ExpiresAt int64    `json:"expires_at"`
-	Link      string   `json:"link,omitempty"` // where the server sends no mail, to be passed on
+	Link      string   `json:"link,omitempty"` // Link is for the inviter to pass on if the server sends no mail.
 }
 
 func invitationBody(i account.Invitation) invitationJSON {

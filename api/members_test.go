@@ -19,8 +19,8 @@ import (
 // crew is an account with members, managed by API.
 type crew struct {
 	*house
-	auth, foreign []string // the headers of management keys of the account and of another one
-	dev           string   // id of a developer in it
+	auth, foreign []string // Foreign has the headers of another account's management key.
+	dev           string   // Dev is the id of a member with the role developer.
 }
 
 func manned(t *testing.T) *crew {

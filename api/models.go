@@ -65,7 +65,8 @@ const nativeClient = "google-genai-sdk/"
 // their own layout, and their users choose from the list a model to call in that style.
 func (a *API) layoutOf(x *call) ErrorFormat {
 	versions := a.o.Catalog.Snapshot().Spellings(versionHeader)
-	x.Header().Set("Vary", strings.Join(append([]string{"User-Agent"}, versions...), ", ")) // tagged adds the rest
+	// The function tagged adds the other headers to Vary.
+	x.Header().Set("Vary", strings.Join(append([]string{"User-Agent"}, versions...), ", "))
 	x.log.format = OpenAIFamily
 	switch {
 	case strings.HasPrefix(x.Request().UserAgent(), nativeClient):
@@ -125,7 +126,7 @@ func (a *API) getModel(x *call) error {
 // modelOfPath is the model that the rest of the path names, when it exists and the key may use it.
 func (a *API) modelOfPath(x *call) (*catalog.Model, error) {
 	id := x.Param("*")
-	if x.Request().URL.RawPath != "" { // else routing saw the path unescaped already
+	if x.Request().URL.RawPath != "" { // Without a RawPath, the router has unescaped the path already.
 		var err error
 		if id, err = url.PathUnescape(id); err != nil {
 			id = ""

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	nearMax      = 3  // paths that a 404 names
-	nearBytesMax = 80 // longer paths are near nothing
+	nearMax      = 3  // A 404 names at most so many similar paths.
+	nearBytesMax = 80 // Longer paths get no suggestions.
 )
 
 // notFound explains an unknown path: it names the mistake where it is one of the usual ones with base URLs, and else the paths

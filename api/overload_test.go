@@ -115,7 +115,7 @@ func TestLooksAreShedLastAndBounded(t *testing.T) {
 	_, err := gate.Enter(false)
 	must(t, err)
 	late := admission.Sample{Queued: time.Second, Waited: 1000}
-	for range 25 { // all trial calls are refused, and paid ones begin to be
+	for range 25 { // After this, all trial calls are refused, and some paid ones.
 		gate.Look(late)
 	}
 	if n := look(20); n != 20 {

@@ -216,7 +216,7 @@ func TestRecordingARefusalAddsNoLatency(t *testing.T) {
 		return time.Since(begin)
 	}
 	times := map[string][]time.Duration{}
-	for i := range 2 * calls { // in the order with, without, without, with
+	for i := range 2 * calls { // The order is with, without, without, with.
 		if i%4 == 0 || i%4 == 3 {
 			times["with"] = append(times["with"], send(s.Handler()))
 		} else {

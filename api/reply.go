@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	pageUsual = 20  // length of a page where the query has no limit
-	pageMax   = 100 // greatest length of a page
+	pageUsual = 20 // A page has this length if the query has no limit.
+	pageMax   = 100
 )
 
 // limit is the size of the page that the query asks for; zero when it does not.

@@ -15,16 +15,16 @@ const countSuffix = ".count" // This suffix marks operations that count tokens.
 // Route is one operation of the API.
 type Route struct {
 	Method string
-	Path   string // in the web framework's form: the last segment may be *
+	Path   string // Path has the syntax of Echo: the last segment may be *.
 	Family ErrorFormat
-	Style  llm.Style // the style of a text route; empty for other routes
+	Style  llm.Style // Style is empty except for text routes.
 	// Open routes take callers without a key: a token in their path that cannot be guessed, or a signature, authenticates the caller.
 	Open bool
 	// Right is what the key must be allowed to do; zero for what every key of an account may.
 	Right app.Rights
 	// Operation is what aliases in the catalog call the route. It is empty where an alias may not name the route.
 	Operation string
-	work      gateway.Work // the class of work that its requests want; dry runs and reads have a class of their own
+	work      gateway.Work // Work applies to changes; dry runs and reads have their own classes.
 	serve     func(*API, *call) error
 }
 

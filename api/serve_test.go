@@ -28,11 +28,11 @@ func TestEveryRouteWithoutAKeyAnswers401InItsLayout(t *testing.T) {
 	off, offSecret := h.key(apikey.Spec{})
 	must(t, h.apiKeys.Disable(t.Context(), h.owner.Principal(), off.ID, true))
 	good := h.secret()
-	unknown := "sk-umg-0123456789ABCDEFGHIJKLMNOPQRSTUV" // completed below with a checksum that fits nothing
+	unknown := "sk-umg-0123456789ABCDEFGHIJKLMNOPQRSTUV" // A checksum that does not match is added below.
 	for _, r := range api.Routes() {
 		path := r.Path
 		if r.Open && slices.Contains([]string{"/callbacks/videos/:token", "/webhooks/payments", "/webhooks/key_leaks"}, path) {
-			continue // what it bears is in its path, its signature or its body
+			continue // The path, the signature or the body authenticates these requests.
 		}
 		if strings.HasSuffix(path, "*") {
 			path = samples[path]
@@ -230,7 +230,7 @@ func TestChatFailuresThroughTheWholeHouse(t *testing.T) {
 			for _, mode := range []string{"", "documented", "standard"} {
 				t.Run(fmt.Sprintf("%s/stream=%v/%s", c.name, streams, mode), func(t *testing.T) {
 					t.Parallel()
-					if c.name == "rate" { // a minute may have passed since the first call
+					if c.name == "rate" { // The limit may have been reset, as it lasts a minute.
 						h.call("POST", "/v1/chat/completions", ask("test/rare", ""), bearer(secret)...)
 					}
 					body := strings.Replace(c.body, "STREAM", map[bool]string{true: `,"stream":true`}[streams], 1)
@@ -366,7 +366,7 @@ func TestMethodsAndUnknownPaths(t *testing.T) {
 		{"POST", "/v1/chat/completions/", 404, "", `{"code":404,"error":{"code":"not_found"`},
 		{"POST", "/v1/messages/x", 404, "", `{"type":"error","error":{"type":"not_found_error"`},
 		{"POST", "/vendorc/other", 404, "", `"status":"NOT_FOUND"`},
-		{"PUT", "/videos", 405, "POST", "method_not_allowed"}, // the guide's spelling of a route
+		{"PUT", "/videos", 405, "POST", "method_not_allowed"}, // The guide spells the path this way.
 		{"POST", "/chat/completions", 404, "", "Add /v1"},
 		{"POST", "/v1/v1/chat/completions", 404, "", "repeats /v1"},
 	} {

@@ -102,9 +102,9 @@ type house struct {
 type plan struct {
 	api  api.Options
 	text gateway.Options // The gateway of the API is made with these options.
-	keys *apikey.Cache   // nil: on the house's own store
-	db   *sqlx.DB        // the house's own
-	sim  string          // address of the simulated upstream
+	keys *apikey.Cache   // A nil keys means a cache on the store of the test.
+	db   *sqlx.DB        // Db is the database of the test.
+	sim  string          // Sim is the address of the simulated upstream.
 }
 
 func setup(t *testing.T, change ...func(*plan)) *house {
@@ -264,7 +264,7 @@ func ask(model, more string) string {
 type journal struct {
 	mu      sync.Mutex
 	b       bytes.Buffer
-	changed chan struct{} // closed at the next line
+	changed chan struct{} // Write closes changed at the next line.
 }
 
 func (j *journal) Write(p []byte) (int, error) {

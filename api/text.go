@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	writeDeadlineStep = 5 * time.Second // deadlines are renewed no more often than this
+	writeDeadlineStep = 5 * time.Second // Deadlines are renewed no more often than this.
 )
 
 // generate serves one text call: it reads the body and passes it to the gateway, which writes the answer.
@@ -77,13 +77,13 @@ type textQuote struct {
 	Object          string      `json:"object"`
 	Model           string      `json:"model"`
 	InputTokens     inputTokens `json:"input_tokens"`
-	MaxOutputTokens int64       `json:"max_output_tokens"` // limit for each choice
+	MaxOutputTokens int64       `json:"max_output_tokens"` // MaxOutputTokens applies to each choice.
 	Choices         int64       `json:"choices"`
 	Currency        string      `json:"currency"`
-	CostMin         app.Amount  `json:"cost_min"` // for the input alone
+	CostMin         app.Amount  `json:"cost_min"` // CostMin is for the input alone.
 	CostMax         app.Amount  `json:"cost_max"`
-	Reserve         app.Amount  `json:"reserve"`     // at the start; a stream without a maximum reserves more later
-	ReserveMin      app.Amount  `json:"reserve_min"` // with less credit the call is refused
+	Reserve         app.Amount  `json:"reserve"`     // A stream without a maximum reserves more later.
+	ReserveMin      app.Amount  `json:"reserve_min"` // With less credit the call is refused.
 	Available       app.Amount  `json:"available"`
 	Funded          bool        `json:"funded"`
 	RateCard        string      `json:"rate_card"`
@@ -198,7 +198,7 @@ type responseWriter struct {
 	now        app.Clock
 	response   http.ResponseWriter
 	connection http.ResponseWriter
-	shared     bool // other streams are on the connection
+	shared     bool // Shared means that other streams use the connection.
 	extended   time.Time
 }
 
@@ -243,7 +243,7 @@ func (s *responseWriter) Write(p []byte) error {
 // Flush pushes what was just written out to the client.
 func (s *responseWriter) Flush() error {
 	err := http.NewResponseController(s.connection).Flush()
-	if s.shared { // there a deadline that passes between two writes ends the stream
+	if s.shared { // On HTTP/2, a deadline that passes between two writes ends the stream.
 		s.extended = time.Time{}
 		_ = http.NewResponseController(s.connection).SetWriteDeadline(time.Time{})
 	}

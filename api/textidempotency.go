@@ -34,7 +34,8 @@ func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
 		return o, nil
 	}
 	asked := x.textCall(body)
-	if err := a.o.Gateway.Permit(&asked); err != nil { // another key of the account may have made the first call
+	// Another key of the account may have made the first call, so the permission of this one is checked.
+	if err := a.o.Gateway.Permit(&asked); err != nil {
 		return nil, err
 	}
 	o.replayed = true

@@ -84,7 +84,8 @@ func TestOneOfManyCallsUnderAKeyReachesTheProvider(t *testing.T) {
 	t.Parallel()
 	h, _ := keyed(t)
 	secret := h.secret()
-	replies := make(chan reply, ratelimit.ConcurrencyStandard) // room for as many replies as the account may have calls at once
+	// The buffer has room for as many replies as the account may have calls at once.
+	replies := make(chan reply, ratelimit.ConcurrencyStandard)
 	var group sync.WaitGroup
 	group.Go(func() { replies <- h.once(secret, "k", "/v1/chat/completions", "test/slow", "echo: held", "") })
 	h.waiting("1")
@@ -168,7 +169,7 @@ func TestACallThatItsClientLeftGivesItsKeyUp(t *testing.T) {
 	h.waiting("1")
 	leave()
 	<-gone
-	h.lineWith("client_request_id", "leaver") // the call has ended, and its key is free
+	h.lineWith("client_request_id", "leaver") // The call has ended, and its idempotency key is free.
 	input := h.records(1)
 	answered := make(chan reply, 1)
 	go func() { answered <- h.once(secret, "k", path, "test/slow", "echo: once more", "") }()

@@ -17,7 +17,8 @@ models:
   - {id: test/budget, thinking: [enabled], THINKS [{provider: up, model: b, style: messages}]}
 `, "THINKS", strings.Replace(cheap, "parameters: [temperature]", "parameters: [reasoning_effort]", 1))
 
-// A dry run lists the form of thinking that goes to the model. A strict key is refused for the other form.
+// TestTheFormOfThinkingIsListedOrRefused reads in a dry run which form of thinking goes to the model. A strict key is refused for the other
+// form.
 func TestTheFormOfThinkingIsListedOrRefused(t *testing.T) {
 	t.Parallel()
 	withThinkers := withModels(t, thinkers)

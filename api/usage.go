@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // the zones of reports are the same on every machine
+	_ "time/tzdata" // The embedded zones are the same on every machine.
 
 	"umg/app"
 	"umg/app/catalog"
@@ -21,7 +21,7 @@ const (
 	usageDaysDefault   = 30
 	usageDaysMax       = 3660
 	usageHourDaysMax   = 366
-	usageSlot          = 15 * time.Minute // what usage is summed up by
+	usageSlot          = 15 * time.Minute // The ledger adds usage up by this interval.
 	usageDate          = "2006-01-02"
 	usageZoneBytesMax  = 64
 	usageModalityText  = "text"
@@ -55,7 +55,7 @@ var usageParams = []string{"group_by", "from", "to", "tz", "model", "key_id", "s
 type usageRequest struct {
 	usage.Query
 
-	groups []string // the groups in the order of the request
+	groups []string // Groups are in the order of the request.
 }
 
 // getUsage answers GET /v1/usage: what the account, or a key that is narrowed to some models, used and paid. Its total is

@@ -151,7 +151,7 @@ func TestAGenerationThatIsBeingWrittenIsWaitedFor(t *testing.T) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for tries := 0; !strings.Contains(h.metrics(), "umg_api_requests_in_flight 1") && tries < 1000; tries++ {
-		<-tick.C // until the question has come
+		<-tick.C
 	}
 	h.record(billing.UsageRecord{RequestID: "req_late", Model: "m", Reason: "completed", Outcome: "succeeded"}, app.Cent)
 	if r := <-got; r.status != http.StatusOK {

@@ -25,7 +25,7 @@ func TestVaryNamesTheHeadersThatDecideTheLayout(t *testing.T) {
 	const genai = "google-genai-sdk/1.30.0 gl-python/3.12"
 	for _, c := range []struct {
 		method, path, body string
-		names              []string // the answer depends on exactly these headers
+		names              []string // The response depends on exactly these headers.
 	}{
 		{"GET", "/v1/models", "", []string{"User-Agent", "Anthropic-Version", "Vendorb-Version"}},
 		{"GET", "/v1/models?limit=x", "", []string{"User-Agent", "Anthropic-Version", "Vendorb-Version"}},

@@ -20,7 +20,7 @@ import (
 const (
 	pollHint   = 5 * time.Second
 	pollHeader = "poll-hint"
-	followMax  = 15 * time.Second // silence on a stream before a comment keeps it open
+	followMax  = 15 * time.Second // After so much silence, a comment keeps the stream open.
 	idParam    = "id"
 )
 
@@ -166,9 +166,9 @@ type quote struct {
 	Seconds        string     `json:"seconds"`
 	Currency       string     `json:"currency"`
 	PricePerSecond app.Amount `json:"price_per_second"`
-	CostMin        app.Amount `json:"cost_min"` // what fails is free
+	CostMin        app.Amount `json:"cost_min"` // CostMin is zero, because videos that fail are free.
 	CostMax        app.Amount `json:"cost_max"`
-	Cost           app.Amount `json:"cost"` // the cost of the video if it succeeds
+	Cost           app.Amount `json:"cost"` // Cost is for a video that succeeds.
 	RateCard       string     `json:"rate_card"`
 }
 

@@ -94,7 +94,7 @@ func TestEventsAreForwardedToALaptopSignedAndInOrder(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	out := &listing{word: "200 OK", left: 2}
-	out.done = func() { // later looks meet the first two again
+	out.done = func() { // Later polls return the first two events again.
 		emit(h.owner.AccountID, webhook.VideoCompleted, "video_4")
 		out.left, out.done = 1, stop
 	}

@@ -134,7 +134,7 @@ type exchangeJSON struct {
 	RequestHeaders  []webhook.Header `json:"request_headers"`
 	RequestBody     string           `json:"request_body"`
 	ResponseHeaders []webhook.Header `json:"response_headers"`
-	ResponseBody    string           `json:"response_body"` // what is not UTF-8 in it is replaced
+	ResponseBody    string           `json:"response_body"` // Invalid UTF-8 in ResponseBody is replaced.
 	Error           *string          `json:"error"`
 }
 

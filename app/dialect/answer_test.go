@@ -26,8 +26,8 @@ func delta(d, finish string) string {
 
 // passed is what a stream did with its frames.
 type passed struct {
-	live  string // what the client may have before the answer has ended
-	end   string // what comes once the charge is durable
+	live  string // Live is what the client may have before the answer has ended.
+	end   string // End is what the client gets once the charge is durable.
 	steps []dialect.Step
 	err   error
 	tally dialect.StreamStats

@@ -23,10 +23,10 @@ type chatStream struct {
 	role     bool
 	finished int64
 	calls    bool
-	// split turn a chunk with content and a finish reason into one with the content and one with the reason.
+	// The edits in split turn a chunk with content and a finish reason into one with the content and one with the reason.
 	split   []rawjson.Edits
 	members []rawjson.Member
-	// usage is the last frame with a valid usage and no choices, as JSON.
+	// usageChunk is the last frame with a valid usage and no choices, as JSON.
 	usageChunk []byte
 	// usageObject is the last valid usage object in a frame with choices.
 	usageObject []byte

@@ -87,7 +87,7 @@ func eachWay(t testing.TB, translated bool, do func(name string, s dialect.Strea
 			}
 			for what, m := range moments()[upstream] {
 				if what == "arguments" && client == llm.Native {
-					continue // its calls come whole, so a piece of one is no event
+					continue // Native sends whole calls, so a piece of one is no event.
 				}
 				way := translate.Passthrough(dialectOf(t, client), nil, &dialect.Head{Stream: true, Choices: 1})
 				if translated {

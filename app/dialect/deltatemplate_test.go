@@ -187,7 +187,7 @@ func TestTwinsAreFound(t *testing.T) {
 	t.Parallel()
 	for style, frames := range twinFrames() {
 		if style == llm.Responses {
-			continue // its frames are numbered
+			continue // The frames of this style are numbered.
 		}
 		d, _ := Of(style)
 		s := d.NewStream(llm.ResponseOptions{Model: "public", Choices: 1})

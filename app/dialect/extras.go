@@ -11,7 +11,7 @@ import (
 // ExtraRule says how the gateway handles an extra.
 type ExtraRule uint8
 
-// The rules.
+// These are the rules.
 const (
 	// ExtraDropped removes the extra and lists it for the client, because the request makes sense without it.
 	ExtraDropped ExtraRule = iota + 1

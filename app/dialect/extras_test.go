@@ -135,7 +135,7 @@ func (o *oracle) left(style llm.Style, at string, v any) (rest any, stays, refus
 			below := name
 			switch {
 			case name == "" || strings.ContainsAny(name, ".[*"):
-				below = "?" // no row names it
+				below = "?" // No row has this name.
 			case style == llm.Native && name == strings.ToLower(name):
 				below = camel(name)
 			}
@@ -173,7 +173,7 @@ func decodedAny(text string) (v any) {
 // holdsTheTable proves that what is left of a request is what the table says, and that it has no extra any more.
 func holdsTheTable(t *testing.T, style llm.Style, allowed llm.ExtraSet, body []byte) {
 	t.Helper()
-	if !jsontext.Value(body).IsValid() { // a contract sees to it that no name stands here twice
+	if !jsontext.Value(body).IsValid() { // The contract refuses names that repeat.
 		return
 	}
 	d := dialectOf(t, style)
@@ -185,7 +185,7 @@ func holdsTheTable(t *testing.T, style llm.Style, allowed llm.ExtraSet, body []b
 	o := oracle{rows: dialect.Extras(style), allowed: allowed}
 	want, _, refused := o.left(style, "", plain(before))
 	if h.Err() != nil {
-		return // this may also be because of a tool that is the only one
+		return // The reason may also be a tool that is the only one.
 	}
 	if o.odd {
 		t.Fatalf("%s: %s is taken, though the bound of a tool is no count", style, body)

@@ -144,7 +144,8 @@ func TestAnEndThatAClientCanReadIsNoFailure(t *testing.T) {
 		for _, word := range words {
 			eachForm(t, style, endedStream(style, word), endedBody(style, word), func(name string, tally dialect.StreamStats, _ string, err error) {
 				if word == "x_new" && strings.HasSuffix(name, "a stream") {
-					return // these frames are written here, where the style may have no word for it
+					// The gateway writes these frames, and their style may lack this reason.
+					return
 				}
 				unnamed := word == "x_new" || word == "OTHER"
 				if unnamed && strings.HasPrefix(name, "responses") && (style != llm.Responses || strings.HasSuffix(name, "folded")) {
@@ -245,7 +246,8 @@ func TestOneChoiceThatHasFailedFailsTheAnswer(t *testing.T) {
 // TestAFrameThatCannotBeReadEndsTheAnswer damages a frame of each style in several ways. What a frame held that cannot be read is lost.
 func TestAFrameThatCannotBeReadEndsTheAnswer(t *testing.T) {
 	t.Parallel()
-	whole := map[llm.Style][2]string{ // what comes before the damaged frame, and the frame
+	// The first string goes before the damaged frame, the second is the frame.
+	whole := map[llm.Style][2]string{
 		llm.Chat:      {role + hello, hello},
 		llm.Messages:  {mStart + mOpen + mHello, mHello},
 		llm.Responses: {rCreated + rItem + rHello, rHello},

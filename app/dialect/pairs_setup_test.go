@@ -36,7 +36,7 @@ func eachPair(t *testing.T, test func(t *testing.T, p pair)) {
 
 const (
 	pairModel  = "meridian/atlas"
-	pairOutput = 16_000 // The bound on output tokens of a request that names none, where the style of the provider demands one.
+	pairOutput = 16_000 // A request without a limit gets this limit on output tokens if the provider's style requires one.
 )
 
 var pairProvider = simulator.New(simulator.Options{})

@@ -182,7 +182,7 @@ func FuzzRequest(f *testing.F) {
 		decode := json.NewDecoder(bytes.NewReader(body))
 		decode.UseNumber()
 		if !utf8.Valid(body) || decode.Decode(&all) != nil || len(bytes.TrimSpace(body[decode.InputOffset():])) > 0 || all == nil {
-			return // what the contract refuses may pass here
+			return // The body may pass, because the contract refuses it.
 		}
 		if err != nil {
 			if m, ok := all["model"].(string); ok && m != "" && app.AsError(err).Code == "invalid_json" && !strings.Contains(err.Error(), "deeper") {

@@ -190,7 +190,7 @@ func fuzzPeek(f *testing.F, style llm.Style, seeds ...string) {
 		h, err := d.Peek(body)
 		all, ok := decoded(body)
 		if !ok {
-			return // what the contract refuses may pass here
+			return // The body may pass, because the contract refuses it.
 		}
 		if err != nil {
 			if m, ok := all["model"].(string); ok && m != "" && app.AsError(err).Code == "invalid_json" && !strings.Contains(err.Error(), "deeper") {
@@ -202,7 +202,7 @@ func fuzzPeek(f *testing.F, style llm.Style, seeds ...string) {
 			t.Fatalf("%q: model %q, want %q", body, h.Model, all["model"])
 		}
 		if h.Err() != nil {
-			return // this member is not sent on
+			return // The gateway refuses such a request.
 		}
 		spliced := d.Splice(nil, body, &h, dialect.Edit{Model: "up", MaxTokens: most})
 		after, ok := decoded(spliced)

@@ -94,7 +94,7 @@ func TestSamplesPassByteForByteButForTheCost(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples(t) {
 		if s.style == llm.Chat {
-			continue // its usage is for those who asked, which has tests of its own
+			continue // Other tests cover its usage, which only clients that ask for it get.
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -191,7 +191,7 @@ func TestASampleThatIsCutIsNotWhole(t *testing.T) {
 			if p.whole && strings.TrimSpace(s.in[cut:]) != "" && !allSaid(s, cut) {
 				t.Errorf("%s is whole without its last %d bytes: %q", s.name, len(s.in)-cut, s.in[cut:])
 			}
-			if p.err != nil && !errors.Is(p.err, llm.ErrMalformed) { // the frame that the cut went through
+			if p.err != nil && !errors.Is(p.err, llm.ErrMalformed) { // The cut frame is malformed.
 				t.Errorf("%s cut at %d: %v", s.name, cut, p.err)
 			}
 		}
@@ -205,7 +205,7 @@ func allSaid(s sample, cut int) bool {
 	case llm.Messages:
 		mark := "event: message_stop\ndata: {\"type\":\"message_stop\"}"
 		return strings.HasSuffix(mark, rest)
-	case llm.Chat: // behind the reason for its end there is nothing more of the answer
+	case llm.Chat: // The finish reason ends the answer.
 		reason := strings.LastIndex(s.in, `"finish_reason":"`)
 		return reason >= 0 && cut >= reason+strings.Index(s.in[reason:], "\n\n")
 	}
@@ -214,7 +214,7 @@ func allSaid(s sample, cut int) bool {
 
 func TestUnknownMembersSurvive(t *testing.T) {
 	t.Parallel()
-	strange := map[llm.Style][2]string{ // frames, and where they go
+	strange := map[llm.Style][2]string{ // The first string is a frame, the second is the event before which it goes.
 		llm.Messages: {"event: x_news\ndata: {\"type\":\"x_news\",\"n\":1.50,\"t\":\"\\u00e9 \\/ 🙂\"}\n\n", "event: content_block_stop"},
 		llm.Responses: {"event: response.x.news\ndata: {\"type\":\"response.x.news\",\"n\":1.50,\"t\":\"\\u00e9 \\/ 🙂\"}\n\n",
 			"event: response.output_text.done"},

@@ -275,7 +275,7 @@ func TestMessagesUsageAddsUpOverItsFrames(t *testing.T) {
 func TestANativeUpstreamMaySayOfEveryFrameThatItEnds(t *testing.T) {
 	t.Parallel()
 	one := answer(`{"text":"Hello"}`, `,"finishReason":"STOP"}]`)
-	all := strings.Repeat(one, 9000) // more than is ever kept back
+	all := strings.Repeat(one, 9000) // No stream holds back so much.
 	p := run(t, llm.Native, all+nEnd, charge)
 	if p.live != all[len(one):]+"" && p.live+p.end != all+costed(nEnd) || !p.whole || p.tally.ContentBytes != 45_000 {
 		t.Errorf("%d of %d bytes, whole %v, %+v", len(p.live+p.end), len(all), p.whole, p.tally)

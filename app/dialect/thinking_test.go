@@ -65,7 +65,7 @@ func TestThinkingIsPutIntoTheFormThatTheModelTakes(t *testing.T) {
 	}
 }
 
-// A budget is not given in the middle of a turn that began without a thought, which providers refuse.
+// TestNoBudgetIsGivenInTheMiddleOfATurnWithoutThoughts continues turns that began without a thought. Providers refuse a budget there.
 func TestNoBudgetIsGivenInTheMiddleOfATurnWithoutThoughts(t *testing.T) {
 	t.Parallel()
 	const (
@@ -91,7 +91,7 @@ func TestNoBudgetIsGivenInTheMiddleOfATurnWithoutThoughts(t *testing.T) {
 	}
 }
 
-// Whatever the request is, the budget is one that providers of the style take.
+// TestTheBudgetIsWithinTheBoundOfTheOutput checks that providers of the style take the budget of any request.
 func TestTheBudgetIsWithinTheBoundOfTheOutput(t *testing.T) {
 	t.Parallel()
 	for most := int64(1); most < 70_000; most += 7 {

@@ -164,7 +164,7 @@ func TestAnAnswerIsWholeWhereverItWasCut(t *testing.T) {
 		all := framed(first, "a", answering(t, "first", "", text, false))
 		w := way(t, client, first)
 		from := 1
-		for { // the answer may be cut once there is content
+		for { // The answer may be cut once there is content.
 			wire, _, s := cut(t, w, client, all[:from])
 			if len(wire) > 0 {
 				break
@@ -175,7 +175,7 @@ func TestAnAnswerIsWholeWhereverItWasCut(t *testing.T) {
 			from++
 		}
 		wire, transcript, s := cut(t, w, client, all[:rapid.IntRange(from, len(all)).Draw(t, "cut")])
-		if !transcript.Resumable() { // between the end of a text and that of what holds it
+		if !transcript.Resumable() { // The cut is between the end of a text and the end of its part.
 			return
 		}
 		had, _ := said(t, client, wire)
@@ -191,7 +191,7 @@ func TestAnAnswerIsWholeWhereverItWasCut(t *testing.T) {
 				begun = strings.TrimRightFunc(begun, unicode.IsSpace)
 			}
 			if !strings.HasPrefix(text, begun) {
-				return // the part that was open is not told by the style
+				return // The style does not send the open part.
 			}
 			if !rapid.Bool().Draw(t, "restarts all the same") {
 				rest = text[len(begun):]

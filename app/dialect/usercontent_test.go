@@ -23,14 +23,14 @@ const (
 // spot is a place of a request for a piece of content, written %s there, and its path.
 type spot struct {
 	name, body, path string
-	model            bool // the model's turn: steps of its own may be left out there, and are listed
+	model            bool // In the model's turn, a translation may drop steps and list them as dropped.
 }
 
 // pieces are what a style knows as content, by the schema that its maker has published, and where it may be put.
 type pieces struct {
 	style   llm.Style
 	file    string
-	union   []string // the path to the list of pieces, or to an object each of whose members is one
+	union   []string // Union is the path to the list of pieces, or to an object with one member per piece.
 	samples map[string][]string
 	spots   []spot
 }

@@ -52,7 +52,7 @@ func TestCreditIsAskedForTheSmallestCall(t *testing.T) {
 		work   gateway.Work
 		answer error
 		asks   int
-		kind   app.Kind // none when it goes on
+		kind   app.Kind // A zero kind means that the call is admitted.
 	}{
 		"a key for one model":        {models: []string{"test/one"}, work: gateway.TextWork, asks: 1},
 		"a key for no model":         {models: []string{"test/unheard-of", "test/coming"}, work: gateway.TextWork},

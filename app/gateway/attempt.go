@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	requestSlack  = 512 // The bytes that a request may grow by before it goes upstream.
+	requestSlack  = 512 // A request may grow by this many bytes before it goes upstream.
 	droppedHeader = "X-Gateway-Dropped"
 )
 

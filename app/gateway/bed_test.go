@@ -38,10 +38,10 @@ type bed struct {
 	upstream *httptest.Server
 	sim      *simulator.Simulator
 	catalog  *catalog.Catalog
-	conns    *atomic.Int64 // requests that the upstream has accepted
+	conns    *atomic.Int64 // Conns counts the requests that the upstream has accepted.
 	front    *atomic.Pointer[http.Handler]
-	mute     net.Listener  // connections on which the provider says nothing
-	muted    chan struct{} // has a word for each of them
+	mute     net.Listener  // The provider sends nothing on connections of mute.
+	muted    chan struct{} // Muted gets a value for each connection of mute.
 }
 
 // answerWith puts another upstream in the place of the simulator, for this test.
@@ -90,7 +90,7 @@ func takeBed(t testing.TB, alphaWait string) *bed {
 	found.line.mend()
 	t.Cleanup(func() {
 		if t.Failed() {
-			return // the test may fail because of this
+			return // The state of the bed may be why the test failed.
 		}
 		beds.mu.Lock()
 		defer beds.mu.Unlock()
@@ -155,7 +155,7 @@ func (l *bed) listenMutely(t testing.TB) {
 			if err != nil {
 				return
 			}
-			defer conn.Close() // with the listener
+			defer conn.Close() // The connection closes with the listener.
 			l.muted <- struct{}{}
 		}
 	}()

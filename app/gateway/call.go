@@ -38,8 +38,8 @@ type Call struct {
 	Timing      *Timing // Timing is filled in while the call runs; it may be nil.
 	Report      *Report // Report is memory for the report that Generate returns; it may be nil.
 
-	AuthDuration   time.Duration // The time that the authentication took before the call, for the record.
-	UploadDuration time.Duration // The time in which the caller sent the body, for the record.
+	AuthDuration   time.Duration // AuthDuration is the time that the authentication took before the call.
+	UploadDuration time.Duration // UploadDuration is the time in which the caller sent the body.
 }
 
 // call is a text request and the model that serves it. It does not change after admit, except when the call moves to another model

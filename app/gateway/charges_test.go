@@ -60,14 +60,14 @@ func TestReportedInputIsBoundedByWhatWasSent(t *testing.T) {
 			b.open(startMoney)
 			b.answerWith(b.rewriting(func(answer []byte) []byte { return c.counts.ReplaceAll(answer, []byte(`"$1":`+c.tokens)) }))
 			if c.counts != inputCounts {
-				b.fault("alpha", "cached=1;cache-write=1") // this is a member to replace
+				b.fault("alpha", "cached=1;cache-write=1") // The fault adds the member that is replaced.
 			}
 			r, s, err := b.generate(b.styledCall(client, little(upstream), a))
 			b.answerWith(b.sim)
 			b.control(http.MethodDelete, "faults", nil)
 			must(b.t, err)
 			if upstream == llm.Native && c.counts == writeCounts {
-				continue // the answer has no usage
+				continue // This answer has no usage.
 			}
 			if h := b.listenTo(s, client, stream); h.cost != r.Cost || !h.told {
 				b.t.Errorf("%s: %s is shown and %s charged", c.counts, h.cost, r.Cost)

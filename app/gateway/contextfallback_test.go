@@ -87,7 +87,7 @@ func TestTheWayToMoreRoomIsTakenOnceAndOnlyByThoseWhoMay(t *testing.T) {
 func TestMoreRoomMustBeAffordable(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
-	const most = `,"max_tokens":4000` // 0.06 on the one, 0.12 on the other
+	const most = `,"max_tokens":4000` // The call costs up to 0.06 on one model and 0.12 on the other.
 	b.fault("alpha", "context-length")
 	b.open(70 * app.Dollar / 1000)
 	r, _, err := b.generate(b.call("test/short", "count to 3", most))

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	bytesPerTokenMost = 8   // The most bytes of a token, for the lower bound of the input.
-	imageTokens       = 256 // The tokens of a small image, for estimates.
+	bytesPerTokenMost = 8   // A token has at most this many bytes, for the lower bound of the input.
+	imageTokens       = 256 // A small image counts this many tokens in estimates.
 
 	// The largest plausible count of the input has a token for each byte of the request, the prompts that the provider adds itself,
 	// for tools above all, and all images at the highest resolution.
@@ -26,7 +26,7 @@ const (
 	sliceTokens    = 2048 // A stream without a maximum reserves this many tokens of each choice at a time.
 	usefulTokens   = 256  // A call is refused when its credit pays neither for this many tokens nor for all that it asked for.
 	countMax       = 1 << 31
-	outputStandard = 16_384 // The maximum of a model for which the catalog has none.
+	outputStandard = 16_384 // A model without a maximum in the catalog has this maximum.
 	// An answer is endless when it is longer than cutFactor times its maximum and cutSlackTokens more.
 	cutSlackTokens = 256
 	cutFactor      = 4

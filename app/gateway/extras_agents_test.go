@@ -16,7 +16,7 @@ var agentRequests = []struct {
 	style   llm.Style
 	headers http.Header
 	body    string
-	sent    string // what a provider of the same style gets, but for the model and the stream
+	sent    string // Sent is the body at a provider of the same style, without the model and the stream.
 	dropped string
 }{
 	{

@@ -52,15 +52,15 @@ type offeredCase struct {
 	row     string // Row is the place in the table, with the first type or value of the row.
 	members string
 	sent    string // Sent is what the upstream must get.
-	dropped string // Dropped is how a translation lists the extra, or
-	refused string // the field that it names.
+	dropped string // Dropped is how a translation lists the extra; empty for a refused one.
+	refused string // Refused is the field that the error names.
 	answer  string // Answer has members of the provider's answer beside the usage.
 	usage   string // Usage has members of the usage.
 	counts  map[meter.Meter]int64
 	terms   meter.Terms
 }
 
-// The usage that every answer reports, as members of the usage of its style.
+// plainUsage is what every answer reports, as members of the usage of its style.
 var plainUsage = map[llm.Style]string{
 	llm.Chat:      `"prompt_tokens":1000,"completion_tokens":50,"total_tokens":1050`,
 	llm.Messages:  `"input_tokens":1000,"output_tokens":50`,
@@ -413,7 +413,7 @@ func TestASearchBesideACacheOfAnHourIsChargedAsListed(t *testing.T) {
 	if got, want := s.header.Get("X-Gateway-Dropped"), "vendorb-beta (compact-2026-01-12)"; got != want {
 		t.Errorf("listed as dropped: %q, want %q", got, want)
 	}
-	// $0.0003 for the input, $0.00075 for the output, $0.024 for what the cache got, and $0.09 for nine searches.
+	// The input is $0.0003, the output $0.00075, the write to the cache $0.024, and nine searches are $0.09.
 	if want := app.Amount(115_050_000); p.worth != want {
 		t.Errorf("the list price is %s, want %s", p.worth, want)
 	}

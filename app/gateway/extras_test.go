@@ -34,11 +34,11 @@ const generousTerms = `name: Test, owner: test, kind: text, capabilities: [text]
 
 // extraCase is a request that asks for an extra, as members beside a question and a tool of the client.
 type extraCase struct {
-	row     string // the place in the table, and the type where the place has several rows
-	members string // instead of the usual ones of the same name
-	dropped string // how it is listed, or
-	refused string // the field that the error names
-	never   string // what no upstream may get
+	row     string // Row is the place in the table, with its type if the place has several rows.
+	members string // Members replace the usual ones of the same name.
+	dropped string // Dropped is how a translation lists the extra; empty for a refused one.
+	refused string // Refused is the field that the error names.
+	never   string // No upstream may get never.
 }
 
 const (
@@ -171,7 +171,7 @@ func (b *bench) asksFor(t *testing.T, u *tape, style, upstream llm.Style, models
 func bare(t *testing.T, style llm.Style, body string) {
 	t.Helper()
 	d, _ := dialect.Of(style)
-	if style == llm.Native { // has the model in its path
+	if style == llm.Native { // This style has the model in its path.
 		body = `{"model":"m",` + strings.TrimPrefix(body, "{")
 	}
 	if !strings.Contains(body, `"model"`) {

@@ -123,7 +123,7 @@ const (
 // failoverScenarios are what a provider can do to a call that another could answer. All settings but the timeouts are the usual ones.
 var failoverScenarios = []struct {
 	name  string
-	hasty bool // the first provider's timeouts are short
+	hasty bool // Hasty sets short timeouts for the first provider.
 	do    func(f failover)
 }{
 	{"01 internal error", false, spare("status=500", twiceThenSpare)},

@@ -112,7 +112,7 @@ func TestOwnRoutesComeBeforeOtherModels(t *testing.T) {
 	}
 }
 
-// What a request itself is refused for is no reason to ask another model.
+// TestWhatIsRefusedForGoodGoesToNoOtherModel sends requests that are at fault themselves. No fallback model gets them.
 func TestWhatIsRefusedForGoodGoesToNoOtherModel(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
@@ -180,7 +180,7 @@ func TestOtherModelsServeWhereNoRouteMayBeAsked(t *testing.T) {
 		if b.asked("alpha") != 5 || b.asked("beta") != 5 {
 			t.Errorf("alpha was asked %d times and beta %d", b.asked("alpha"), b.asked("beta"))
 		}
-		b.fault("gamma", "status=503") // then those in bad health are asked all the same
+		b.fault("gamma", "status=503") // The gateway then requests those in bad health after all.
 		before := b.asked("alpha") + b.asked("beta")
 		r, _, err := b.generate(b.styledCall(llm.Chat, "test/falls-chat", asked{prompt: "count to 3"}))
 		if err == nil || b.asked("alpha")+b.asked("beta") == before || r.Model != "test/falls-chat" {
@@ -230,8 +230,8 @@ func TestModelsThatCannotTakeTheCallArePassedOver(t *testing.T) {
 	for name, c := range map[string]struct {
 		model, want string
 		asked       asked
-		principal   []string // the models that the key may use
-		skips       string   // the header
+		principal   []string // Principal lists the models that the key may use.
+		skips       string   // Skips is the value of the header.
 	}{
 		"nothing speaks against it": {model: "test/goes-on-chat", want: "test/twice-messages"},
 		"the key may not":           {model: "test/goes-on-chat", want: "test/same-messages", principal: []string{"test/goes-on-chat", "test/same-messages"}},
@@ -287,7 +287,7 @@ func TestAFallbackModelHasLimitsOfItsOwn(t *testing.T) {
 		c.Key = ratelimit.Key{ID: "key_fallback", RequestsPerMinute: 3, Concurrency: 1}
 		return c
 	}
-	for i := range 3 { // each is one request of its key
+	for i := range 3 { // A fallback counts as one request of its key.
 		r, s, err := b.generate(call("test/goes-on-chat"))
 		must(t, err)
 		if left := s.header.Get("X-Ratelimit-Remaining-Requests"); r.Model != "test/twice-messages" || left != fmt.Sprint(2-i) {
@@ -303,7 +303,7 @@ func TestAFallbackModelHasLimitsOfItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.fault("alpha", "status=503") // test/limited has used up its minute
+	b.fault("alpha", "status=503") // The model test/limited has exhausted its limit for the minute.
 	if r, _, err := b.generate(b.call("test/falls-far", "count to 3", "")); err != nil || r.Model != "test/plain" {
 		t.Errorf("%v, report %+v", err, r)
 	}
@@ -369,7 +369,7 @@ func TestTheHoldAndTheQuoteCoverTheDearerModel(t *testing.T) {
 func TestCreditForTheCheaperModelAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
-	const wish = `,"max_tokens":4000` // 0.08 on the one, 0.16 on the other
+	const wish = `,"max_tokens":4000` // The call costs up to 0.08 on one model and 0.16 on the other.
 	b.open(90 * app.Dollar / 1000)
 	r, _, err := b.generate(b.call("test/falls-chat", "count to 3", wish))
 	must(t, err)
@@ -383,14 +383,15 @@ func TestCreditForTheCheaperModelAlone(t *testing.T) {
 	if body := sent[len(sent)-1].Body; r.Model != "test/twice-messages" || strings.Contains(body, "4000") || b.reserved() != 0 {
 		t.Errorf("the output is not bounded by what is paid for: report %+v, %s", r, body)
 	}
-	b.open(8 * app.Dollar / 1000) // 0.006 and 0.011 are the least
+	b.open(8 * app.Dollar / 1000) // The models need at least 0.006 and 0.011.
 	r, _, err = b.generate(b.call("test/falls-chat", "count to 3", wish))
 	if e := app.AsError(err); e == nil || e.Code != "upstream_error" || r.Model != "test/falls-chat" || r.Cost != 0 || b.reserved() != 0 {
 		t.Errorf("%v, report %+v", err, r)
 	}
 }
 
-// What is held for a dearer model is not for a provider that counts too much.
+// TestWhatIsHeldForADearerModelIsNotCharged has a provider count too many tokens. The hold for a more expensive model does not pay for
+// them.
 func TestWhatIsHeldForADearerModelIsNotCharged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)

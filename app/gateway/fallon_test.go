@@ -32,7 +32,7 @@ func TestAnotherModelGoesOnWithAStreamThatIsCut(t *testing.T) {
 				serves := "test/same-" + string(llm.Styles()[(i+1)%4])
 				want := []string{own, serves}
 				if client == llm.Messages {
-					want = want[:1] // the upstream names the model only when an answer begins
+					want = want[:1] // The style names the model only at the beginning of an answer.
 				}
 				if ids := names(s.text()); !slices.Equal(ids, want) || strings.Contains(s.text(), "up-") {
 					t.Errorf("the answer names %q", ids)
@@ -103,7 +103,7 @@ func TestAStreamThatNoModelGoesOnWithIsChargedAtItsOwn(t *testing.T) {
 	}
 }
 
-// A model that serves in place of another is cut, too, and the next one goes on.
+// TestAFallbackModelThatIsCutGoesOnAtTheNext cuts the answer of a fallback model, too. The next model continues it.
 func TestAFallbackModelThatIsCutGoesOnAtTheNext(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
@@ -171,7 +171,7 @@ func TestWhatIsKeptForARecoveryIsBounded(t *testing.T) {
 	if left, r, _ := with("test/two", asked{prompt: "count to 500", system: strings.Repeat("x", 40<<10)}); left != room || r.Err == nil {
 		t.Errorf("with a large request %d bytes are left, report %+v", left, r)
 	}
-	kept.Take(room - 6<<10) // the transcript outgrows it
+	kept.Take(room - 6<<10) // The transcript outgrows what is left.
 	defer kept.Give(room - 6<<10)
 	b := all.fresh(t)
 	b.gateway = gateway.New(o)

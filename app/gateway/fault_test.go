@@ -21,7 +21,7 @@ var early = []struct {
 	status       int
 	onlyJSON     bool
 	onlyStream   bool
-	attemptsMore int // the same route is tried again
+	attemptsMore int // AttemptsMore counts further attempts on the same route.
 	refused      bool
 }{
 	{spec: "status=500", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
@@ -75,7 +75,7 @@ func TestFaultsBeforeContentFailOverUnseen(t *testing.T) {
 				}
 				attempts := 2 + c.attemptsMore
 				if c.kind == app.Exhausted {
-					attempts = 2 // the credential rests, so the other route comes first
+					attempts = 2 // The credential is paused, so the other route comes first.
 				}
 				if r.Provider != "beta" || r.Attempts != attempts || r.Usage[3] != 20 || r.Estimated {
 					t.Errorf("report %+v", r)
@@ -144,7 +144,8 @@ func TestAPassingFaultIsRetriedOnTheSameRoute(t *testing.T) {
 				if strings.HasPrefix(spec, "close-idle") {
 					want = 1
 				}
-				unseen := strings.HasPrefix(spec, "reset") && r.Attempts == 1 // on a connection that was used before it looks like a stale one
+				// A reset of a reused connection looks like a stale connection.
+				unseen := strings.HasPrefix(spec, "reset") && r.Attempts == 1
 				if r.Attempts != want && !unseen || asked != want || !strings.Contains(s.text(), "stop") {
 					t.Errorf("%d attempts, %d requests: %s", r.Attempts, asked, s.text())
 				}

@@ -7,15 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif"  // For image.DecodeConfig.
-	_ "image/jpeg" // For image.DecodeConfig.
-	_ "image/png"  // For image.DecodeConfig.
+	_ "image/gif"  // This registers the format with image.DecodeConfig.
+	_ "image/jpeg" // This registers the format with image.DecodeConfig.
+	_ "image/png"  // This registers the format with image.DecodeConfig.
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 
-	_ "golang.org/x/image/webp" // For image.DecodeConfig.
+	_ "golang.org/x/image/webp" // This registers the format with image.DecodeConfig.
 
 	"umg/app"
 	"umg/app/egress"

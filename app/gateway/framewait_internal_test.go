@@ -164,7 +164,7 @@ func TestAStreamThatSaysSomethingNowAndThenGoesOn(t *testing.T) {
 	eachQuiet(t, func(t *testing.T, client, upstream llm.Style, folded bool) {
 		p, w := quietCall(t, client, upstream, folded, 0)
 		go func() {
-			for i := range 12 { // 24 minutes
+			for i := range 12 { // The loop takes 24 minutes.
 				for range 6 {
 					time.Sleep(20 * time.Second)
 					_, _ = io.WriteString(w, signs[upstream][0])
@@ -185,7 +185,7 @@ func TestSilenceIsWhatItWas(t *testing.T) {
 	t.Parallel()
 	eachQuiet(t, func(t *testing.T, client, upstream llm.Style, folded bool) {
 		p, w := quietCall(t, client, upstream, folded, 0)
-		time.Sleep(50 * time.Second) // the head of the answer came so late
+		time.Sleep(50 * time.Second) // The head of the answer arrives after 50 seconds.
 		if took, err := until(p.attempt); !errors.Is(err, provider.ErrFirstByte) || errors.Is(err, provider.ErrNoFirstContent) || took != 10*time.Second {
 			t.Errorf("without a byte it ended after %s with %v", took, err)
 		}

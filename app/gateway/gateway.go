@@ -19,7 +19,7 @@ import (
 	"umg/billing"
 )
 
-// Limits of a call. The timeouts of an upstream are those of its route.
+// These are the limits of a call. The timeouts of an upstream are those of its route.
 const (
 	attemptsMax       = 6
 	keepAliveStandard = 15 * time.Second

@@ -236,7 +236,7 @@ func TestNoCreditNoCall(t *testing.T) {
 
 func TestLittleCreditLowersTheBound(t *testing.T) {
 	t.Parallel()
-	credit := cost(400, 1000) // a part of the 4096 that the model may answer
+	credit := cost(400, 1000) // The credit covers a part of the 4096 tokens that the model may answer.
 	b := setup(t, credit)
 	r, s, err := b.generate(b.call("test/two", "say 400 words", `,"max_tokens":3000`))
 	must(t, err)

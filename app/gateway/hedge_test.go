@@ -21,7 +21,8 @@ func (b *bench) warm(more string) {
 	for n := 0; n < calls*(1+stalls); n++ {
 		r, _, err := b.generate(b.call("test/hedged", "hi", more))
 		must(b.t, err)
-		if r.Hedged && stalls < stallsMax { // the machine stood still for half a second; among twenty more that is none of the slowest
+		// The machine stalled for half a second. After twenty more calls, the stall is none of the slowest calls.
+		if r.Hedged && stalls < stallsMax {
 			stalls++
 			continue
 		}
@@ -113,7 +114,7 @@ func TestAHedgeThatFailsToo(t *testing.T) {
 	all := setup(t, startMoney)
 	for _, c := range []struct {
 		alpha, beta string
-		provider    string // empty: none answers
+		provider    string // An empty provider means that none answers.
 		code        string
 		attempts    int
 	}{

@@ -141,7 +141,7 @@ func TestAnEffortBecomesTheNearestThatTheModelTakes(t *testing.T) {
 	}
 }
 
-// A model that serves for another one gets no hint that it does not take, although the other does.
+// TestAFallbackModelGetsNoHintThatItDoesNotTake sends hints that only the first model takes.
 func TestAFallbackModelGetsNoHintThatItDoesNotTake(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)

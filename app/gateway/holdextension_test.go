@@ -41,7 +41,7 @@ func TestAStreamWithoutAMaximumReservesASliceAtATime(t *testing.T) {
 func TestAStreamEndsWhereTheCreditDoes(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	const credit = 48_000_000 // a slice of 2,048 tokens, and one of 256
+	const credit = 48_000_000 // The credit covers a slice of 2,048 tokens and one of 256.
 	// TestEveryWayEndsAnEndlessAnswerAtWhatWasPaidFor ends streams in every pair.
 	eachStyle(t, " stream", 0, all, func(b *bench, client, upstream llm.Style) {
 		b.open(credit)
@@ -78,7 +78,7 @@ func TestAStreamEndsWhereTheCreditDoes(t *testing.T) {
 func TestThoughtsThatAreNotShownAreReservedForAtTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
-	b.fault("alpha", "usage=4000") // ten were shown
+	b.fault("alpha", "usage=4000") // The client gets only ten tokens.
 	r, _, err := b.generate(b.call("test/one", "count to 10", withUsage))
 	must(t, err)
 	if u := b.record(); u.Overrun != 0 || u.Reason != "completed" || r.Usage[3] != 4000 || r.Cost != cost(r.Usage[0], 4000) {

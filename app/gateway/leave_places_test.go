@@ -90,7 +90,7 @@ func TestALeaverPaysNothingThatNoProviderTook(t *testing.T) {
 	t.Parallel()
 	pause := make(chan struct{}, 10)
 	all := setup(t, startMoney, func(o *gateway.Options) {
-		o.RetryWait = 10 * time.Second // the client leaves in it
+		o.RetryWait = 10 * time.Second // The client leaves during this wait.
 		random := o.Random
 		o.Random = func(n int) int {
 			if n > int(time.Second) {
@@ -138,7 +138,8 @@ func TestALeaverPaysTheInputThatWasReported(t *testing.T) {
 			h, waits := waiting(func(w http.ResponseWriter) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(w, frame)
-				for range 24 { // more than lies in buffers on the way, so that the frame has been read behind it
+				// The comments exceed all buffers on the way, so the gateway has read the frame before them.
+				for range 24 {
 					_, _ = io.WriteString(w, strings.Repeat(": "+strings.Repeat("-", 1020)+"\n\n", 1024))
 				}
 			})

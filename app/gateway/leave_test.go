@@ -105,7 +105,7 @@ func TestWithoutAStoreNoStreamEndsAndNoChargeIsLost(t *testing.T) {
 	if a.err == nil || a.err.Error.Code != "service_unavailable" || a.err.Code != 503 || a.finish != "" || !a.done || a.frames != 60 {
 		t.Fatalf("err %+v, finish %q, %d frames", a.err, a.finish, a.frames)
 	}
-	if a.usage == nil || a.usage.Completion != 60 || a.usage.cost(t) != r.Cost { // the call is charged once the store is back
+	if a.usage == nil || a.usage.Completion != 60 || a.usage.cost(t) != r.Cost { // The call is charged once the store is reachable.
 		t.Errorf("told of %+v, charged %s", a.usage, r.Cost)
 	}
 	b.line.mend()

@@ -7,12 +7,13 @@ import (
 	"umg/billing"
 )
 
-// A face recovers from a panic and goes on serving, so the call's hold must not outlive it.
+// TestACallWhosePathPanicsIsChargedWhatItDeliveredAndHoldsNothing panics in a write. The server recovers from a panic, so the hold must not
+// outlive the call.
 func TestACallWhosePathPanicsIsChargedWhatItDeliveredAndHoldsNothing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		writes  int // the calls that work
+		writes  int // Writes counts the writes that succeed.
 		reason  billing.Reason
 		charged bool
 	}{

@@ -17,7 +17,7 @@ func TestAPartOfAnAnswerCostsNoMoreThanTheWhole(t *testing.T) {
 	t.Parallel()
 	const cuts = 12
 	prose := strings.Repeat("The harbour wakes slowly, and the boats that came in by night lie side by side along the quay. ", 6)
-	han := strings.Repeat("港 口 慢 慢 醒 来 夜 里 归 来 的 船 只 并 排 停 靠 在 码 头 旁 ", 6) // the simulator counts words
+	han := strings.Repeat("港 口 慢 慢 醒 来 夜 里 归 来 的 船 只 并 排 停 靠 在 码 头 旁 ", 6) // Spaces make the simulator count each character as a word.
 	all := setup(t, startMoney)
 	seed := rand.Uint64()
 	draw := rand.New(rand.NewPCG(seed, 1))
@@ -33,7 +33,8 @@ func TestAPartOfAnAnswerCostsNoMoreThanTheWhole(t *testing.T) {
 			var whole []byte
 			b.open(startMoney)
 			b.answerWith(b.rewriting(func(answer []byte) []byte {
-				if a.tool { // the simulator counts the arguments of a call by their words, which real tokens are shorter than
+				// The simulator counts words in the arguments of a call, and real tokens are shorter than words.
+				if a.tool {
 					answer = outputCounts.ReplaceAll(answer, []byte(`"$1":60`))
 				}
 				whole = bytes.Clone(answer)
@@ -66,7 +67,7 @@ func TestAPartOfAnAnswerCostsNoMoreThanTheWhole(t *testing.T) {
 		}
 		b.answerWith(b.sim)
 	}
-	for _, turn := range []int{0, 1 + draw.IntN(len(llm.Styles())-1)} { // A stream that passes through, and one that is translated.
+	for _, turn := range []int{0, 1 + draw.IntN(len(llm.Styles())-1)} { // The first passes through, the second is translated.
 		eachStyle(t, " stream", turn, all, test)
 	}
 }

@@ -78,7 +78,7 @@ type cutOddities struct {
 	cuts   int
 	// wholes are the cuts that were reported as whole, and dear are those that cost more than the whole answer.
 	wholes, dear int
-	wholeAt      int // the frames of the first of them
+	wholeAt      int // WholeAt counts the frames of the first of these cuts.
 	dearest      replayed
 }
 

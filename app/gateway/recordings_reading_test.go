@@ -17,10 +17,10 @@ type answerPart struct{ kind, name, text string }
 type answerReading struct {
 	streamed bool
 	parts    []answerPart
-	index    map[string]int // where the part of a key stands
-	finish   string         // the provider's own words
+	index    map[string]int // Index maps the key of a part to its position in parts.
+	finish   string         // Finish is in the provider's own words.
 	counts   map[string]string
-	failed   string // the text of an error in the answer
+	failed   string // Failed is the text of an error in the answer.
 }
 
 // readAnswer reads an answer in a style: the frames of a stream, or one document.

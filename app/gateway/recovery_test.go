@@ -127,7 +127,7 @@ func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 	for name, c := range map[string]struct {
 		alpha, beta string
 		asked       asked
-		routes      int // the providers that are asked
+		routes      int // Routes counts the providers that get the call.
 	}{
 		"another answer":    {"cut-after=12t", "malformed-at=6", asked{prompt: "count to 40"}, 2},
 		"a shorter answer":  {"cut-after=12t", "end-after=4", asked{prompt: "count to 40"}, 2},
@@ -147,7 +147,7 @@ func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 				}
 				c.asked.stream = true
 				if c.asked.tool && client == llm.Native {
-					return // its calls come whole
+					return // This style sends whole calls.
 				}
 				r, s, err := b.generate(b.styledCall(client, fmt.Sprintf("test/restart-%s-%s", client, client), c.asked))
 				must(t, err)

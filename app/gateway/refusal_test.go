@@ -74,7 +74,7 @@ func TestCountingSaysNothingOfHowAModelAnswers(t *testing.T) {
 	if up := m.Report().Upstreams[0]; up.Ejections != 0 || up.FailuresMinute != 0 {
 		t.Errorf("counting has ejected it: %+v", up)
 	}
-	for range 3 { // two tries each
+	for range 3 { // Each call makes two attempts.
 		_, _, err := b.generate(b.call("test/on-messages", "hi", ""))
 		if app.KindOf(err) != app.Upstream {
 			t.Fatal(err)

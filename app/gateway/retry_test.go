@@ -116,7 +116,7 @@ func TestTheOnlyRouteIsAskedOnceAlthoughItIsEjected(t *testing.T) {
 		t.Errorf("%v after %d attempts", err, r.Attempts)
 	}
 	b.control(http.MethodDelete, "faults", nil)
-	for range 2 { // the first shows that it is well again
+	for range 2 { // The first call shows that the route is healthy again.
 		if r, _, err := b.generate(b.call("test/one", "hi", "")); err != nil || r.Attempts != 1 {
 			t.Errorf("%v, report %+v", err, r)
 		}
@@ -147,7 +147,7 @@ func TestTheRetryBudgetHoldsUnderAFloodOfFailures(t *testing.T) {
 type doorkeeper struct {
 	next   http.Handler
 	mu     sync.Mutex
-	status map[string]int // by the end of the credential
+	status map[string]int // Status maps the end of a credential to its status.
 	seen   []string
 }
 
@@ -180,10 +180,11 @@ func TestARetryWaitsAsLongAsChanceSays(t *testing.T) {
 	t.Parallel()
 	const most = 3 * time.Second
 	for _, wait := range []time.Duration{0, 100 * time.Millisecond} {
-		all := setup(t, startMoney, func(o *gateway.Options) { // with a pool that is empty when the first connection is reset
+		// The pool of this gateway is empty, so the first reset is none of a stale connection.
+		all := setup(t, startMoney, func(o *gateway.Options) {
 			o.RetryWait = most
 			o.Random = func(n int) int {
-				if n != int(most)+1 { // a draw of routes
+				if n != int(most)+1 { // Other values come from the choice of routes.
 					return 0
 				}
 				return int(wait)
@@ -270,10 +271,10 @@ func TestCredentialsThatAreRefusedOrUsedUpGiveWayToOthers(t *testing.T) {
 	all.answerWith(d)
 	for _, c := range []struct {
 		status   map[string]int
-		keys     string // the routes that were tried, the first being nameless
+		keys     string // Keys lists the credentials that were tried; the first has no name.
 		attempts int
 		provider string
-		again    string // the routes that the next call tries
+		again    string // Again lists the credentials that the next call tries.
 	}{
 		{map[string]int{"": 401}, ",SECOND", 2, "delta", "SECOND"},
 		{map[string]int{"": 402, "SECOND": 403}, ",SECOND,THIRD", 3, "delta", "THIRD"},
@@ -308,7 +309,7 @@ func TestWaitsThatUpstreamsAskFor(t *testing.T) {
 	for _, c := range []struct {
 		spec     string
 		provider string
-		alpha    int // how often it is asked
+		alpha    int // Alpha counts the attempts on alpha.
 		least    time.Duration
 	}{
 		{"status=503;retry-after=0.1;times=1", "alpha", 2, 100 * time.Millisecond},
@@ -336,7 +337,7 @@ func TestRefusalsAreNeitherTriedAgainNorElsewhereNorFailures(t *testing.T) {
 	for _, spec := range []string{"status=422", "status=400", "status=413", "content-filter", "error-in-200;status=400;code=content_filter"} {
 		b, m := all.fresh(t).watched()
 		b.fault("alpha", spec)
-		const calls = 6 // the same number of failures would eject the route
+		const calls = 6 // As many failures would eject the route.
 		for range calls {
 			_, _, err := b.generate(b.call("test/two", "count to 3", streamed))
 			if e := app.AsError(err); e == nil || e.Status < 400 || e.Status > 499 {
@@ -369,7 +370,7 @@ func TestAWholeCallHasOneDeadlineOverAllItsAttempts(t *testing.T) {
 		beta, provider string
 		code           string
 	}{
-		{"", "beta", ""}, // the first route's own time is over, that of the call is not
+		{"", "beta", ""}, // The timeout of the first route ends, but not that of the call.
 		{"stall", "beta", "upstream_timeout"},
 	} {
 		b := all.fresh(t)

@@ -21,7 +21,7 @@ func TestEveryEndingHasItsReason(t *testing.T) {
 	for _, c := range []struct {
 		prompt, fault, more string
 		reason              billing.Reason
-		form                string // json or stream, when only one of them ends so
+		form                string // Form is json or stream, if only one of them ends this way.
 	}{
 		{"count to 9", "", "", billing.ReasonCompleted, ""},
 		{"count to 9", "usage=none", "", billing.ReasonUsageMissing, ""},
@@ -107,7 +107,7 @@ func TestAClientThatLeavesAWholeAnswerPaysForAllOfIt(t *testing.T) {
 	defer leave()
 	s := &sink{hook: func(p []byte) error {
 		if strings.Contains(string(p), `" 20"`) {
-			leave() // the rest of the answer is here already
+			leave() // The rest of the answer has arrived already.
 		}
 		return nil
 	}}
@@ -136,7 +136,7 @@ func TestWhatACrashCutIsChargedAtItsLastMark(t *testing.T) {
 		}()
 		most := int64(0)
 		if reason == billing.ReasonCrashed {
-			most = 65 // a part of the hundred that are delivered
+			most = 65 // The mark covers a part of the hundred tokens that are delivered.
 		}
 		b.marked(call.ID, reason, most)
 		bank := lease.OpenBank(b.db, time.Now, b.ids)
@@ -170,6 +170,6 @@ func (b *bench) marked(id string, reason billing.Reason, tokens int64) {
 		if n == 0 && time.Now().After(deadline) {
 			b.t.Fatalf("no mark of %s with %s", id, reason)
 		}
-		time.Sleep(5 * time.Millisecond) // polls the store, which has no other sign to give
+		time.Sleep(5 * time.Millisecond) // The test polls, because the store sends no notification.
 	}
 }

@@ -217,7 +217,7 @@ type sink struct {
 	header  http.Header
 	got     bytes.Buffer
 	flushes int
-	hook    func(p []byte) error // sees every write before it is taken
+	hook    func(p []byte) error // Hook sees every write before the sink stores it.
 }
 
 func (s *sink) Begin(status int, kind string, h http.Header) error {
@@ -294,7 +294,7 @@ type answer struct {
 	usage        *usageMember
 	err          *chunk
 	done         bool
-	frames       int // with content
+	frames       int // Frames counts the frames with content.
 	comments     int
 }
 

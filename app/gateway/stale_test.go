@@ -18,7 +18,7 @@ type staleServer struct {
 	t       *testing.T
 	next    http.Handler
 	mu      sync.Mutex
-	seen    map[string]bool // remote addresses
+	seen    map[string]bool // Seen holds remote addresses.
 	waiting sync.WaitGroup
 	pooled  int
 }
@@ -41,7 +41,7 @@ func (s *staleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = conn.Close()
 		return
 	}
-	if waits { // each of these calls has a connection of its own
+	if waits { // Each of these calls has its own connection.
 		s.waiting.Done()
 		s.waiting.Wait()
 	}
@@ -81,7 +81,7 @@ func TestStaleConnectionsAreNoFailuresOfTheirProvider(t *testing.T) {
 func TestEveryStyleKeepsTheStatusOfAnErrorWhoseBodyNeverEnds(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachStyleBothForms(t, 0, all, func(b *bench, client, upstream llm.Style, stream bool) { // a translation has no part in it
+	eachStyleBothForms(t, 0, all, func(b *bench, client, upstream llm.Style, stream bool) { // A translation makes no difference here.
 		b.answerWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.Header().Set("Content-Type", "application/json")

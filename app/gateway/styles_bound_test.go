@@ -74,7 +74,7 @@ func TestEveryAnswerOfSeveralIsReservedFor(t *testing.T) {
 	all := setup(t, startMoney)
 	eachPath(t, 2, all, func(b *bench, client, upstream llm.Style, stream bool) {
 		if client == llm.Messages || client == llm.Responses {
-			return // they have one answer
+			return // These styles have one answer only.
 		}
 		b.open(4 * poor)
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 4000", choices: 3, stream: stream}))

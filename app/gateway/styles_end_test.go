@@ -16,11 +16,12 @@ func TestEveryWayEndsAnAnswerWhoseLastMarkIsMissingSoon(t *testing.T) {
 	for i, spec := range []string{"no-end", "no-end;keep-open", "no-end;keep-open;usage=none"} {
 		t.Run(spec, func(t *testing.T) {
 			eachStyle(t, " stream", i, all, func(b *bench, client, upstream llm.Style) {
-				if upstream == llm.Responses { // the mark of this style says that the answer is whole
+				// The last mark of this style says that the answer is whole.
+				if upstream == llm.Responses {
 					return
 				}
 				b.fault("alpha", spec)
-				if upstream == llm.Native { // this style has no last mark
+				if upstream == llm.Native { // This style has no last mark.
 					b.fault("alpha", strings.TrimPrefix(strings.TrimPrefix(spec, "no-end"), ";"))
 				}
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 20", stream: true}))
@@ -42,7 +43,7 @@ func TestEveryWayChargesABrokenStreamWithTheInputThatWasCounted(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
 	eachStyle(t, " stream", 1, all, func(b *bench, client, upstream llm.Style) {
-		if upstream == llm.Chat || upstream == llm.Responses { // these styles count at their end
+		if upstream == llm.Chat || upstream == llm.Responses { // These styles report usage at the end.
 			return
 		}
 		whole, _, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 30", stream: true}))

@@ -155,7 +155,7 @@ func TestFailuresBehindContentAreRecovered(t *testing.T) {
 			}
 			t.Run(spec+" "+kind, func(t *testing.T) {
 				if kind == "on" && spec == "finish=error" {
-					return // a provider that is given a whole answer has nothing to add
+					return // A provider that gets a whole answer adds nothing.
 				}
 				// TestAStreamThatIsCutGoesOnElsewhere goes on from every style to every style.
 				eachStyle(t, "", i%2, all, func(b *bench, client, first llm.Style) {

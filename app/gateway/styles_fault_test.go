@@ -18,7 +18,7 @@ func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 		spec    string
 		kind    app.Kind
 		outcome string
-		least   int64 // output tokens
+		least   int64 // Least is in output tokens.
 	}{
 		{"cut-after=10t", app.Upstream, "cut", 8},
 		{"reset-after=10t", app.Upstream, "cut", 8},

@@ -43,7 +43,7 @@ func TestEveryWayReplacesUsageThatCannotBeTrue(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			eachStyleBothForms(t, i, all, func(b *bench, client, upstream llm.Style, stream bool) {
 				if spec == "first" && !stream {
-					return // in one piece there is no first
+					return // A single body has no first usage.
 				}
 				b.fault("alpha", "usage="+spec)
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 30", stream: stream, bound: 100}))

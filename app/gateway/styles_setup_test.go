@@ -24,9 +24,9 @@ type asked struct {
 	bound          int64
 	choices        int
 	stop           string
-	tool           bool // the model may call get_weather
+	tool           bool // With tool, the model may call get_weather.
 	thinks         bool
-	more           members // at the top
+	more           members // More has members for the top level.
 }
 
 // on is the model that is served by an upstream of that style alone.
@@ -137,13 +137,13 @@ func nativeAsks(m members, a asked) {
 
 // heard is an answer as a client of its style understands it.
 type heard struct {
-	text   string // with thoughts and arguments
-	finish string // in the style's own words
+	text   string // Text includes thoughts and arguments.
+	finish string // Finish is in the style's own words.
 	usage  llm.Usage
 	cost   app.Amount
-	told   bool // usage and cost came
+	told   bool // Told means that usage and cost arrived.
 	err    members
-	marks  int // keep-alives
+	marks  int // Marks counts keep-alives.
 	frames int
 }
 

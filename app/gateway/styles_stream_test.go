@@ -16,12 +16,12 @@ type listener struct {
 	style llm.Style
 	ended bool
 
-	open    int // the messages block that is open, or -1
+	open    int // Open is the open block of a messages stream, or -1.
 	next    int
 	began   bool
-	number  int64           // the name of the next event of a responses stream
-	items   map[string]bool // whether they are done
-	failing bool            // what was open may stay open behind an error
+	number  int64           // Number is the next sequence number of a responses stream.
+	items   map[string]bool // Items maps the id of an item to whether it is done.
+	failing bool            // Failing allows open parts after an error.
 }
 
 // listen reads a whole stream, errors and keep-alives included.
@@ -160,7 +160,7 @@ func (l *listener) responses(m members, name string) {
 	if n := num(m["sequence_number"]); n < l.number || m["sequence_number"] == nil {
 		l.t.Errorf("the number is %d, not %d", n, l.number)
 	} else {
-		l.number = n + 1 // a frame that could not be read leaves a gap
+		l.number = n + 1 // A frame that could not be read leaves a gap.
 	}
 	if !l.began && name != "response.created" {
 		l.t.Errorf("the first event is %s", name)
@@ -218,7 +218,7 @@ func (l *listener) end() {
 		l.t.Errorf("the stream ends with %q and error %v, last mark %v", l.finish, l.err, l.ended)
 	}
 	for id, done := range l.items {
-		if !done && !l.failing && l.finish == "completed" { // clients allow it of an incomplete answer
+		if !done && !l.failing && l.finish == "completed" { // Clients allow this in an incomplete answer.
 			l.t.Errorf("the item %s is never done", id)
 		}
 	}

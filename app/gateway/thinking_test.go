@@ -63,7 +63,7 @@ func thinkBench(t *testing.T) (*bench, *tape) {
 	return b, u
 }
 
-// A client that sends one form of thinking to every model is served by each that thinks.
+// TestThinkingReachesEachModelInTheFormThatItTakes sends every form of thinking to models that take only some of them.
 func TestThinkingReachesEachModelInTheFormThatItTakes(t *testing.T) {
 	t.Parallel()
 	b, u := thinkBench(t)
@@ -122,7 +122,7 @@ func TestAStrictCallIsRefusedForTheFormOfItsThinking(t *testing.T) {
 	}
 }
 
-// Thinking goes to a fallback model in the form that this one takes, and is listed as the client sent it.
+// TestThinkingReachesAFallbackModelInTheFormThatItTakes lets a fallback model serve. A header lists thinking as the client sent it.
 func TestThinkingReachesAFallbackModelInTheFormThatItTakes(t *testing.T) {
 	t.Parallel()
 	b, u := thinkBench(t)

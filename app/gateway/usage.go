@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	bytesPerToken = 5 // The bytes of an output token, for estimates.
+	bytesPerToken = 5 // An output token has this many bytes in estimates.
 	// When the frames of a stream have 1.5 to 12 bytes on average, each of them is counted as one token, since most upstreams send
 	// their tokens singly. Shorter frames have single characters, and longer ones several tokens.
 	halfBytesPerFrameMin = 3

@@ -44,7 +44,7 @@ const (
 	eventStream = "text/event-stream"
 )
 
-// Options of a Client. The zero value is right for production.
+// Options configure a Client. The zero value is right for production.
 type Options struct {
 	TLS    *tls.Config  // TLS has the roots of tests. Verification is always on.
 	Traced bool         // Traced sends the trace context to upstreams.

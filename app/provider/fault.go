@@ -38,9 +38,9 @@ const (
 	ClassCredential  Class = "credential"
 	ClassRefused     Class = "refused"
 	ClassRedirect    Class = "redirect"
-	ClassContent     Class = "content"   // not what was asked for: wrong type, encoding, cut or empty
-	ClassTooLarge    Class = "too_large" // head, frame or body
-	ClassSetup       Class = "setup"     // the catalog is wrong
+	ClassContent     Class = "content"   // The type or the encoding is wrong, or the answer is cut or empty.
+	ClassTooLarge    Class = "too_large" // The head, a frame or the body is too large.
+	ClassSetup       Class = "setup"     // The catalog is wrong.
 	ClassClient      Class = "client_left"
 	ClassEnded       Class = "ended" // The gateway ended the attempt, and the client gets the reason.
 )
@@ -48,20 +48,20 @@ const (
 // Retry says where another try may help, as long as nothing was delivered.
 type Retry uint8
 
-// The places.
+// These are the places.
 const (
 	Nowhere   Retry = iota
-	Elsewhere       // the next route
-	Here            // once more the same route, then the next
+	Elsewhere       // Elsewhere means the next route.
+	Here            // Here means the same route once more, then the next.
 )
 
-// Causes a caller cancels an attempt with.
+// A caller cancels an attempt with these causes.
 var (
 	ErrFirstByte = errors.New("provider: nothing came in time")
 	ErrIdle      = errors.New("provider: nothing more came in time")
 	ErrTotal     = errors.New("provider: the call took too long")
 
-	// Signs of life came in time, but nothing of the answer.
+	// These mean that signs of life came in time, but nothing of the answer.
 	ErrNoFirstContent = fmt.Errorf("%w of the answer, only signs of life", ErrFirstByte)
 	ErrNoContent      = fmt.Errorf("%w of the answer, only signs of life", ErrIdle)
 )
@@ -70,11 +70,11 @@ var (
 type Fault struct {
 	Class   Class
 	Retry   Retry
-	After   time.Duration // how long the upstream asks to wait, zero when it does not say
+	After   time.Duration // After is the wait that the upstream asks for, or zero.
 	Err     *app.Error    // Err is the client's error when no other route helps.
-	Status  int           // what the upstream answered with, zero when it did not answer
-	TooLong bool          // the request is more than the model has room for
-	Unsent  bool          // set by Ask alone: nothing of the request can have reached the upstream
+	Status  int           // Status is that of the upstream's answer, or zero without an answer.
+	TooLong bool          // TooLong means that the request exceeds the context of the model.
+	Unsent  bool          // Unsent means that nothing of the request can have reached the upstream. Send never sets it.
 	// Sent is set by Send alone. The upstream has all of the request, and no status of an answer had come from it.
 	Sent bool
 	// Meaning is what the upstream's error means. It is empty when the upstream did not answer with an error.

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	cutTimeMax        = 5 * time.Second // for calls to end properly once the drain time is over
+	cutTimeMax        = 5 * time.Second // Calls get this time to end properly after the drain timeout.
 	shuttingDownRetry = time.Second
 )
 

@@ -80,7 +80,7 @@ func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 			took: s.o.Now().Sub(l.Started),
 		})
 		if broken {
-			panic(http.ErrAbortHandler) // net/http then drops the connection without a log line.
+			panic(http.ErrAbortHandler) // This panic makes net/http drop the connection without a log line.
 		}
 		return nil
 	}

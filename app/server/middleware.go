@@ -27,9 +27,9 @@ type endedRequest struct {
 	*api.RequestLog
 
 	request *http.Request
-	header  http.Header // header of the response
+	header  http.Header // Header is that of the response.
 	status  int
-	route   string // pattern of the route, never the path itself, which may hold anything
+	route   string // Route is the pattern of the route, not the path, which may hold anything.
 	took    time.Duration
 }
 

@@ -14,7 +14,7 @@ import (
 
 const (
 	storeCheckMax     = time.Second
-	readyRetrySeconds = "5" // after which a balancer may look at a replica again that is not ready
+	readyRetrySeconds = "5" // A load balancer may check a replica that is not ready again after this time.
 )
 
 // opsHandler is the operator's listener: health, readiness, metrics and, where the operator asks for them, profiles, none of which the

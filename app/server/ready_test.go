@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A disk that takes no charges is this replica's alone: the calls must go to the others.
+// TestAReplicaThatCannotRecordChargesIsNotReady stops one replica from recording charges. Calls must go to the other replicas.
 func TestAReplicaThatCannotRecordChargesIsNotReady(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool

@@ -33,7 +33,7 @@ const (
 	bodyFirstByteMax  = 30 * time.Second // Requests whose body is not read get this; readers of bodies set their own time.
 	pageWriteMax      = 60 * time.Second
 	pageBodyBytesMax  = 1 << 20
-	opsWriteTimeout   = 2 * time.Minute // a CPU profile takes half a minute
+	opsWriteTimeout   = 2 * time.Minute // A CPU profile takes half a minute.
 	clientIDBytesMax  = 128
 	loggedCauseMax    = 512
 )
@@ -41,32 +41,32 @@ const (
 // Options are what the server is assembled from.
 type Options struct {
 	API     *api.API
-	Console Console                  // nil: only the API is served
-	Static  http.Handler             // serves whole paths that begin with /static/; nil for none
-	Manual  func() map[string]string // what the documentation says of this server; nil: /llms.txt is unknown
+	Console Console                  // A nil Console leaves the pages out.
+	Static  http.Handler             // Static serves whole paths that begin with /static/. Nil leaves them out.
+	Manual  func() map[string]string // Manual returns the documents under /llms.txt. Nil leaves them out.
 	IDs     app.IDs
 	Now     app.Clock
 	Log     *slog.Logger // With a handler of logwriter, the lines of requests are encoded by hand and written together.
 
-	BaseURL        string         // the address people use; https turns on HSTS
+	BaseURL        string         // BaseURL is the public address. With https, responses have HSTS.
 	TrustedProxies []netip.Prefix // TrustedProxies are the proxies whose X-Forwarded-For is believed; empty means none.
-	H2C            bool           // serve HTTP/2 without TLS, for a proxy in front that speaks it
+	H2C            bool           // H2C serves HTTP/2 without TLS, for a proxy in front that speaks it.
 
-	Addresses *ratelimit.Addresses // counts readers of documents; nil: they have no limit
+	Addresses *ratelimit.Addresses // Addresses counts readers of documents. Nil means no limit.
 
-	Profiles bool // the operator's listener serves profiles of the process
+	Profiles bool // Profiles lets the listener for operators serve profiles of the process.
 
-	LameDuck     time.Duration // between failing /readyz and refusing connections
-	DrainTimeout time.Duration // for running requests to finish at shutdown
+	LameDuck     time.Duration // LameDuck is the time between failing /readyz and refusing connections.
+	DrainTimeout time.Duration // DrainTimeout is the time for running requests to finish at shutdown.
 
 	// Metrics are served at /metrics. They should include Server.Collectors; nil means those alone.
 	Metrics prometheus.Gatherer
 
-	Unfit        func() error                // tells /readyz why this replica refuses every call for long; nil for none
-	StoreAway    func(context.Context) error // tells /readyz why the store cannot be reached; nil for none
-	MinuteCounts *traffic.MinuteCounts       // counts the calls of the last hour; may be nil
-	RecentCalls  *traffic.RecentCalls        // records calls that leave no usage record; may be nil
-	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
+	Unfit        func() error                // Unfit tells /readyz why this replica refuses every call for long. It may be nil.
+	StoreAway    func(context.Context) error // StoreAway tells /readyz why the store cannot be reached. It may be nil.
+	MinuteCounts *traffic.MinuteCounts       // MinuteCounts counts the calls of the last hour. It may be nil.
+	RecentCalls  *traffic.RecentCalls        // RecentCalls records calls that leave no usage record. It may be nil.
+	FormBytesMax map[string]int64            // FormBytesMax bounds, by path, the bodies of pages that take files.
 }
 
 // Server serves the API, the console and the listener for operators.

@@ -335,10 +335,11 @@ func TestPagesAreProtected(t *testing.T) {
 		headers []string
 		status  int
 	}{
-		{nil, 200}, // no browser
+		{nil, 200}, // A client that is no browser sends neither header.
 		{[]string{"Sec-Fetch-Site", "same-origin"}, 200},
 		{[]string{"Origin", s.url}, 200},
-		{[]string{"Origin", "https://gateway.example", "Sec-Fetch-Site", "cross-site"}, 200}, // the address people use, behind a proxy
+		// Behind a proxy, the origin is the public address.
+		{[]string{"Origin", "https://gateway.example", "Sec-Fetch-Site", "cross-site"}, 200},
 		{[]string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{[]string{"Sec-Fetch-Site", "same-site"}, 403},
 		{[]string{"Origin", "https://evil.example"}, 403},

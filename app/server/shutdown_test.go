@@ -152,7 +152,7 @@ func TestHostileRequestsAreRefused(t *testing.T) {
 	const post = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 	for name, c := range map[string]struct {
 		request string
-		want    []string // statuses; the first is what is expected, others are as good
+		want    []string // Want has the expected status first; the others are as good.
 	}{
 		"two content lengths":   {post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", []string{"400"}},
 		"length and chunked":    {post + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", []string{"401", "400"}},

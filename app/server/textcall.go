@@ -38,7 +38,7 @@ func (s *Server) serveText(t *api.TextCall, w http.ResponseWriter, r *http.Reque
 	*x = endedRequest{}
 	endings.Put(x)
 	if broken {
-		panic(http.ErrAbortHandler) // net/http then drops the connection without a log line.
+		panic(http.ErrAbortHandler) // This panic makes net/http drop the connection without a log line.
 	}
 	t.Done()
 }

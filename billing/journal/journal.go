@@ -67,7 +67,7 @@ type Options struct {
 // RecordBytesMax is the most bytes of data that a record holds. Journals of very small segments hold less.
 const RecordBytesMax = 64 << 10
 
-// Defaults and limits.
+// These are the defaults and limits.
 const (
 	segmentBytesDefault   = 64 << 20
 	segmentBytesMin       = 4 << 10

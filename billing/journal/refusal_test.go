@@ -42,7 +42,8 @@ func (l *lines) about(reason string) string {
 	return strings.Join(levels, " ")
 }
 
-// The log alone must show when admission stops and resumes, and why, once each.
+// TestALastingRefusalIsLoggedOnceWhenItBeginsAndOnceWhenItEnds checks that the log alone shows, once each, when and why admission stops and
+// resumes.
 func TestALastingRefusalIsLoggedOnceWhenItBeginsAndOnceWhenItEnds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

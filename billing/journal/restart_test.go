@@ -59,7 +59,8 @@ func TestOnlyWhatTheBooksLackIsUnappliedAfterTheStart(t *testing.T) {
 	admitted(t, l)
 }
 
-// A journal that is kept for days frees space as soon as it knows what the database has, and not before.
+// TestSegmentsMakeRoomAtTheStartOnADiskThatIsShortOfIt checks that a journal frees space as soon as it knows what the database has, and not
+// before.
 func TestSegmentsMakeRoomAtTheStartOnADiskThatIsShortOfIt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -83,7 +84,7 @@ func TestSegmentsMakeRoomAtTheStartOnADiskThatIsShortOfIt(t *testing.T) {
 	}
 }
 
-// A database that was restored to an earlier point lacks records that this run knew to be applied.
+// TestWhatRestoredBooksLackIsUnappliedAgain restores the database to an earlier point. It lacks records that this run knew to be applied.
 func TestWhatRestoredBooksLackIsUnappliedAgain(t *testing.T) {
 	t.Parallel()
 	l, d, pass := reopened(t, 1<<30, 8<<10)

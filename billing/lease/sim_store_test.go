@@ -184,7 +184,7 @@ func (b *books) Take(_ context.Context, r Replica, a TakeRequest) (LeaseState, e
 	if free < a.Need {
 		short := &InsufficientCredit{Balance: billing.Balance{Posted: sum, Held: p.held}, Elsewhere: b.recall(r, a.CreditAccountID), Limit: limit}
 		if p.budget {
-			short.Period = billing.InTotal // all budgets of this model are like that
+			short.Period = billing.InTotal // All budgets of this model are in total.
 		}
 		return LeaseState{}, short
 	}

@@ -85,7 +85,7 @@ func (r *Reports) UpdateModelStats(ctx context.Context) error {
 	return nil
 }
 
-// statsStepLength processes the settlements of an hour at most, and reports whether there are more.
+// statsStep processes the settlements of an hour at most, and reports whether there are more.
 func (r *Reports) statsStep(ctx context.Context) (more bool, err error) {
 	end := r.o.Now().UTC().Add(-statsLag).Truncate(time.Minute)
 	err = postgres.InTx(ctx, r.db, func(tx *sqlx.Tx) error {

@@ -59,7 +59,7 @@ func TestTheRequestLogHasCallsAndRefusalsInOneOrder(t *testing.T) {
 	} {
 		c.q.AccountID = account
 		var got []string
-		for c.q.Limit = 2; ; { // pages of two
+		for c.q.Limit = 2; ; { // A page has two requests.
 			page, err := h.reports.RequestLog(h.ctx, c.q)
 			if err != nil {
 				t.Fatal(err)

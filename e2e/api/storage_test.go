@@ -80,7 +80,7 @@ func kept(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// It sets the environment that the keys of the bucket come from, so it runs alone.
+// TestVideosLieInABucket sets the environment that the keys of the bucket come from, so it runs alone.
 func TestVideosLieInABucket(t *testing.T) {
 	endpoint, folder := startS3(t, "films")
 	t.Setenv("AWS_ACCESS_KEY_ID", "writer")

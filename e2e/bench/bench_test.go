@@ -54,7 +54,7 @@ type cpuCase struct {
 	clients int
 }
 
-// The numbers are the targets of the project for a machine with two cores.
+// cpuCases have the targets of the project for a machine with two cores.
 var cpuCases = []cpuCase{
 	{traffic: traffic{"JSON, 1 kB", "json1", 1000, "chat", "chat"}, bar: bar{1.8, 1.3}, others: true, billing: bar{1.25, 1.1}},
 	{traffic: traffic{"JSON, 10 kB", "prompt10", 10_000, "chat", "chat"}, bar: bar{1.9, 1.5}, others: true},

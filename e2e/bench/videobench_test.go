@@ -38,7 +38,7 @@ const (
 	statsFlushTime = 1200 * time.Millisecond
 )
 
-// measureStoreLoad is what the store has done so far.
+// storeLoad is what the store has done so far.
 type storeLoad struct {
 	Commits  int64
 	Returned int64

@@ -19,7 +19,7 @@ func TestPagesAreWholeForReadersAndVisitors(t *testing.T) {
 	m := newReaders(t)
 	reader, visitor := reads(t, m.g, m.signedIn), reads(t, m.g, nil)
 	var enrolled []string
-	paths := map[bool][]string{} // The pages of operators, and all others.
+	paths := map[bool][]string{} // Paths has the pages of operators under true, and all others under false.
 	known := 0
 	for _, r := range m.routes {
 		if r.Area != "console" || r.Method != http.MethodGet {

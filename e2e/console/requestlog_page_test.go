@@ -12,7 +12,7 @@ import (
 // firstRowMax is where the first row of the log begins on a phone at the latest, in pixels.
 const firstRowMax = 300
 
-// A row opens its request beside the list, keys walk through the rows, and going back closes the drawer.
+// TestARequestOpensBesideTheLog opens a request by its row, walks through the rows by keys, and closes the drawer by going back.
 func TestARequestOpensBesideTheLog(t *testing.T) {
 	t.Parallel()
 	c := harness.SharedVideoDemo(t).NewCustomer(t, "log-drawer")
@@ -69,7 +69,7 @@ func TestARequestOpensBesideTheLog(t *testing.T) {
 	p.Must(p.Expect.Locator(p.Locator("#row-" + held)).ToBeVisible())
 }
 
-// Where the window is narrow the first row begins near the top, and the filters open from a button.
+// TestTheLogBeginsNearTheTopOfAPhone opens the log in a narrow window. The first row begins near the top, and a button opens the filters.
 func TestTheLogBeginsNearTheTopOfAPhone(t *testing.T) {
 	t.Parallel()
 	c := harness.SharedVideoDemo(t).NewCustomer(t, "log-phone")
@@ -87,7 +87,7 @@ func TestTheLogBeginsNearTheTopOfAPhone(t *testing.T) {
 	p.CheckWidth("the filters of the log")
 }
 
-// One time zone holds for a person on every page, and is a choice of theirs.
+// TestTimesAreInTheZoneThatAPersonChose checks that one time zone holds for a person on every page. The person chooses it.
 func TestTimesAreInTheZoneThatAPersonChose(t *testing.T) {
 	t.Parallel()
 	c := harness.SharedVideoDemo(t).NewCustomer(t, "log-zone")

@@ -11,7 +11,7 @@ import (
 // walked says which story goes through what the console promises. Where a test of its own goes a way by keyboard already, or one
 // that is not of hands (pages that come without scripts, ways in which a payment can end), it stands here instead of a story.
 var walked = []struct{ promise, by string }{
-	// The shell, by console.md 2.0.
+	// These rows are about the shell.
 	{"menu: every page by its link", "palette, shortcuts and theme"},
 	{"palette: pages, models, keys, requests, create a key, theme, documentation", "palette, shortcuts and theme"},
 	{"shortcuts: the list, jumps, off and on", "palette, shortcuts and theme"},
@@ -24,7 +24,7 @@ var walked = []struct{ promise, by string }{
 	{"every page, narrow and wide, light and dark", "TestPagesAreWholeForReadersAndVisitors"},
 	{"every page of an empty account", "TestPagesOfAnEmptyAccount"},
 
-	// Signing up and in, 2.1.
+	// These rows are about signing up and in.
 	{"sign up, trial credit told, address verified, key, first request, its page, its ledger line", "first request"},
 	{"trial credit once, by the link", "TestConsoleTrialCreditComesWithTheAddress"},
 	{"forgotten password", "security"},
@@ -32,36 +32,36 @@ var walked = []struct{ promise, by string }{
 	{"sign-in codes", "security"},
 	{"recovery codes, codes off", "TestSignInCodes"},
 
-	// Overview and first steps, 2.2.
+	// These rows are about the overview and the first steps.
 	{"first steps: key, code in a style, waiting, answer", "first request"},
 	{"overview: failures with their cause, first steps hidden and back", "overview"},
 	{"recipes: key, test, the call that arrived", "recipes"},
 
-	// Models, 2.3 and service.md.
+	// These rows are about models.
 	{"models: search, filter, sort, unit, cards, compare, calculator, code, open in playground", "models"},
 	{"models: search field by its key, last requests priced, price history, api.md, compared", "model page"},
 	{"models and documentation without an account", "visitor"},
 	{"models: price, purpose and context found", "TestConsoleModelsAreFoundByPriceAndPurpose"},
 
-	// Playground for text, 2.4.
+	// These rows are about the playground for text.
 	{"playground: edit, branch, regenerate, styles, inspector, code", "playground"},
 	{"playground: several models, one stopped, one refused, a winner, the others back", "panes"},
 	{"playground: tools, structured output, image", "tools"},
 	{"playground: refused without credit, cost as told", "TestPlaygroundCostsWhatItSays"},
 	{"prompts: save, named in the pane, version, compare, share, revoke, export, import", "prompts"},
 
-	// Playground for video and videos, 2.5 and 2.11.
+	// These rows are about the playground for video, and about videos.
 	{"videos: price before, asked above an amount, two at once, watch, code, remix, gallery, filters, bulk deletion", "videos"},
 	{"videos: picture cropped to the size, scrubbing", "TestVideoIsMadeFromACroppedPictureWatchedRemixedAndDeleted"},
 	{"videos: asked again above an amount", "TestVideoFormKeepsWhatWasTypedAndAsksAboveFiveDollars"},
 	{"assets: register, find, delete", "assets"},
 
-	// Keys, 2.6 and service.md.
+	// These rows are about keys.
 	{"keys: create with limits, copy, edit, told of the budget, disable, enable, delete by name", "keys"},
 	{"keys: rotate with overlap, both at work, end the old", "keys"},
 	{"keys: management, own address, file, search, kinds, health", "management key"},
 
-	// Usage and requests, 2.7 and 2.8.
+	// These rows are about usage and requests.
 	{"usage: range, group, compare, export", "observe"},
 	{"usage: views kept under a name", "views"},
 	{"usage: filter, zoom from days to minutes and to requests", "zoom"},
@@ -69,7 +69,7 @@ var walked = []struct{ promise, by string }{
 	{"requests: found by id, columns, export, why, how to fix, copied as cURL", "request page"},
 	{"requests: content kept where the account wants it, shown, deleted", "content"},
 
-	// Billing, 2.9.
+	// These rows are about billing.
 	{"billing: nothing left is said on every page, and by the API with the way to more", "without credit"},
 	{"billing: spend limit, promotion code, low-balance mail, spend by key that adds up", "spending"},
 	{"billing: top-up, automatic top-up, ledger, export, what is charged", "billing"},
@@ -77,11 +77,11 @@ var walked = []struct{ promise, by string }{
 	{"billing: automatic top-up off after three failures, with mails", "TestConsoleAutomaticTopUp"},
 	{"billing: refund and dispute in the ledger", "TestConsoleRefundAndDispute"},
 
-	// Webhooks, 2.10 and service.md.
+	// These rows are about webhooks.
 	{"webhooks: events and their schemas, endpoint, signature in code, test event, rotation, end", "webhooks"},
 	{"webhooks: delivery, attempts, resend, enable again, recover", "deliveries"},
 
-	// Settings, 2.12.
+	// These rows are about settings.
 	{"settings: notices by event and way", "settings"},
 	{"settings: limits, request for more, its answer", "operator"},
 	{"settings: audit log, filter, export", "settings"},
@@ -90,11 +90,11 @@ var walked = []struct{ promise, by string }{
 	{"invitation of a person without an account", "TestInvitationLeadsIntoTheAccount"},
 	{"another account, no permission there, sign out", "developer"},
 
-	// Documentation, 2.13.
+	// These rows are about the documentation.
 	{"docs: search kept in the address, read, language kept, as Markdown, run in the playground", "docs"},
 	{"docs: from an error of the API to its cause", "docs"},
 
-	// Operators, 2.14.
+	// These rows are about operators.
 	{"operator: traffic, pause and resume, metrics, versions of models and prices", "operator"},
 	{"operator: limits answered, an account found, credit given with a reason", "operator"},
 	{"operator: queues, trials, a promotion code made and ended", "operator"},

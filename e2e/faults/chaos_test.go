@@ -16,7 +16,7 @@ import (
 	"umg/e2e/harness"
 )
 
-// The shape of the load. The files of the two forms say how long it lasts.
+// These limits shape the load. The files of the two forms say how long it lasts.
 const (
 	chaosReplicas = 3
 	chaosClients  = 160

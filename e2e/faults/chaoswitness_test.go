@@ -19,7 +19,7 @@ import (
 	"umg/e2e/harness"
 )
 
-// What became of a call, as its client saw it.
+// These are the outcomes of a call, as its client saw it.
 const (
 	// sawNothing means no answer, not even a request id.
 	sawNothing = iota

@@ -145,8 +145,8 @@ func TestFaultSecondGatewayOnTheSameFolder(t *testing.T) {
 	harness.DecodeCompletion(t, g.Call(t, "POST", "/v1/chat/completions", harness.ChatRequest(harness.CheapModel, "echo: x")))
 }
 
-// A demo takes its address from UMG_LISTEN, as a server does. Where another program has the address, the demo says how to
-// choose another one before it makes a database.
+// TestADemoWhoseAddressIsTakenSaysWhatToDo starts a demo whose UMG_LISTEN another program has. It says how to choose another address before
+// it makes a database.
 func TestADemoWhoseAddressIsTakenSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	other, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

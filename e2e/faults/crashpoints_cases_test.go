@@ -329,7 +329,7 @@ func diskIsGone(t *testing.T, g *harness.Gateway) {
 	if all := gone.charges(t, db); len(all) > 1 || len(all) == 1 && (all[0].Output != crashTokens || all[0].Reason != "completed") || got.whole {
 		t.Errorf("%d tokens were delivered, the records are %+v", got.tokens(), all)
 	}
-	// A minute and a half of silence, as the living see it; what they do then is these two steps.
+	// The replica seems silent for a minute and a half. The others then do these two steps.
 	db.MustExec(`update replicas set heartbeat_at = now() - interval '90 seconds' where id = $1`, lost)
 	db.MustExec(`select lose_replicas(interval '85 seconds')`)
 	db.MustExec(`select close_leases(id, epoch, 'reclaimed', 1000) from replicas where id = $1`, lost)

@@ -190,7 +190,7 @@ type faultRecord struct {
 const faultQuery = `select request_id, reason, outcome, estimated, model, provider, attempts,
 	coalesce(meters[1], 0) as input_tokens, coalesce(meters[4], 0) as output_tokens, coalesce(meters[7], 0) as milliseconds, cost_nanos, reserved_nanos, overrun_nanos from usage_records where model in ($1, $1 || '-long', $1 || '-fallback') order by started_at desc, request_id desc limit 1`
 
-// record waits for the books to have the latest call of a mishap's model.
+// latest waits for the books to have the latest call of a mishap's model.
 func (h *faultGateway) latest(t *testing.T, s mishap, id string) (r faultRecord) {
 	t.Helper()
 	for deadline := time.Now().Add(harness.CallTimeMax); ; time.Sleep(10 * time.Millisecond) {

@@ -33,7 +33,7 @@ func places(t *testing.T, simulator string) (all map[string]string, trusted stri
 	valid, expired := certificate(t, trusted, time.Now().Add(time.Hour)), certificate(t, trusted, time.Now().Add(-time.Hour))
 	return map[string]string{
 		"simulator": simulator,
-		"two":       "http://localhost" + port, // a name that may have two addresses, of which one does not answer
+		"two":       "http://localhost" + port, // This name may have two addresses, of which one does not answer.
 		"closed":    "http://" + socket(t, nil),
 		"nowhere":   "http://upstream.invalid",
 		"unknown":   secured(t, nil),

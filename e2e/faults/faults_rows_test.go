@@ -9,7 +9,7 @@ import (
 	"umg/e2e/harness"
 )
 
-// Codes of failures that come up often.
+// These codes of failures are frequent.
 const (
 	upstreamError   = "upstream_error"
 	upstreamTimeout = "upstream_timeout"
@@ -17,7 +17,7 @@ const (
 	rateLimited     = "rate_limit_exceeded"
 )
 
-// Fates that come up often. An upstream whose answer cannot be used is not asked again; one that fails is, once.
+// These outcomes are frequent. An upstream whose answer cannot be used is not asked again; one that fails is, once.
 var (
 	unusable   = fails("upstream", upstreamError, 1)
 	failsTwice = fails("upstream", upstreamError, 2)
@@ -28,7 +28,7 @@ var (
 	well       = answers(1, 0)
 )
 
-// tokensRow is a prompt whose answer is long, and that answer.
+// manyWords is the number of words of a long answer.
 const manyWords = 3000
 
 // upstreamRows are the faults of upstreams, numbered as in the list.

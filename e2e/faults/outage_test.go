@@ -36,7 +36,7 @@ type caller struct {
 	calling               sync.WaitGroup
 }
 
-// call makes one call and counts its answer. What is neither an answer nor 503 with a time to come back is wrong.
+// callOnce makes one call and counts its answer. What is neither an answer nor 503 with a time to come back is wrong.
 func (c *caller) callOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), harness.CallTimeMax)
 	defer cancel()

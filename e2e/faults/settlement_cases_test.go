@@ -365,7 +365,7 @@ func (s *settling) losesItsBooks(t *testing.T, reason string) {
 	door.set(false)
 }
 
-// CheckVideoError makes calls that nothing is reserved for, and that leave no record.
+// isRefused makes calls that nothing is reserved for, and that leave no record.
 func (s *settling) isRefused(t *testing.T, _ string) {
 	for _, p := range harness.AllStyles() {
 		for _, body := range []string{p.Request("no/such-model", "x"), p.Request(s.patient, "x", `"stream":"yes"`)} {

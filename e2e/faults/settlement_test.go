@@ -61,7 +61,7 @@ type settling struct {
 	recovers, continues string
 }
 
-// Prices of the models, in nano-dollars a token.
+// inputNanos and outputNanos are the prices of the models, in nano-dollars a token.
 const inputNanos, outputNanos = 1000, 2000
 
 // TestSettlementTable brings every row of the settlement table about on the built server, in all styles, and holds what is

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	_ "github.com/lib/pq" // the driver of Postgres, with which tests read the tables that the server wrote
+	_ "github.com/lib/pq" // Tests read the tables that the server wrote through this driver.
 )
 
 // DatabasePID is the process of the local database, 0 while there is none.

@@ -44,7 +44,7 @@ func (l *lazyDemo) start(t *testing.T, name string, args ...string) *Gateway {
 	return l.gateway
 }
 
-// The shared demos: one with its defaults, and one that renders videos quickly.
+// sharedText is the demo with its defaults, and sharedVideo is one that renders videos quickly.
 var sharedText, sharedVideo = &lazyDemo{}, &lazyDemo{}
 
 // RunningSharedDemos are the shared demos that have been started.

@@ -60,7 +60,7 @@ func RequireNodeClients(t *testing.T) {
 		return m
 	}
 	for name, pin := range read("..", "node", "package.json").Dependencies {
-		version := pin[strings.LastIndex(pin, "@")+1:] // "npm:name@version" where two versions live side by side
+		version := pin[strings.LastIndex(pin, "@")+1:] // A pin is "npm:name@version" if two versions are installed.
 		if got := read("..", "node", "node_modules", name, "package.json").Version; got != version {
 			t.Fatalf("%s is %s and not %s; %s", name, got, version, sdkInstall)
 		}

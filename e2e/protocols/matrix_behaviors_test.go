@@ -175,7 +175,7 @@ func testMatrixErrors(m *matrix, t *testing.T) {
 	for i, c := range []struct {
 		does, as string
 		midway   bool
-		tries    int // The most requests that the provider gets, where that is fixed.
+		tries    int // The provider gets at most so many requests; zero sets no limit.
 	}{
 		{does: "status=400;code=invalid_value", as: "invalid", tries: 1}, {does: "status=429", as: "busy", tries: 2}, {does: "status=500", as: "upstream", tries: 2},
 		{does: "auth", as: "unavailable", tries: 1}, {does: "error-in-200", as: "upstream"}, {does: "empty", as: "upstream"},

@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// Limits that keep files, functions and interfaces small enough to read at once.
+// These limits keep files, functions and interfaces small enough to read at once.
 const (
 	functionLinesMax    = 70
 	fileLinesMax        = 500

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Ceilings of the size of the project. A ceiling is only ever lowered.
+// These are ceilings of the size of the project. A ceiling is only ever lowered.
 const (
 	structFieldsMax      = 25
 	largeStructsMax      = 0

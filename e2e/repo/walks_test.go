@@ -38,8 +38,8 @@ func TestWalks(t *testing.T) {
 
 // walkRules are the contents of walks.txt.
 type walkRules struct {
-	leftOut map[string]bool   // Packages, types and functions of which no function is read.
-	serves  map[string]string // The function that serves calls of a method of an interface, or of a field.
+	leftOut map[string]bool   // Of these packages, types and functions, no function is read.
+	serves  map[string]string // Serves maps a method of an interface, or a field, to the function that serves its calls.
 	walks   []requestWalk
 }
 
@@ -86,10 +86,10 @@ func readWalkRules(t *testing.T) walkRules {
 type walkReader struct {
 	rules   walkRules
 	program *program
-	above   map[string]map[string]bool // The packages that import a package, directly or not.
+	above   map[string]map[string]bool // Above maps a package to the packages that import it, directly or not.
 	read    map[*types.Func]bool
 	files   map[string]bool
-	at      *types.Func // The function that is read now.
+	at      *types.Func // The reader reads this function now.
 	count   int         // Count is the number of functions.
 	returns []string
 	climbs  []string

@@ -212,7 +212,7 @@ func TestWordsForTheEndAreOneTableEachWay(t *testing.T) {
 
 func TestManyCallsInOneMessageAreReadInTimeThatGrowsWithThem(t *testing.T) {
 	t.Parallel()
-	const n = 50_000 // squared, this would take minutes
+	const n = 50_000 // Quadratic time would be minutes for so many.
 	body := `{"model":"m","messages":[{"role":"assistant","tool_calls":[` +
 		strings.TrimSuffix(strings.Repeat(`{"function":{"name":"f","arguments":"{}"}},`, n), ",") + `]}]}`
 	r, err := chat.Codec{}.DecodeRequest([]byte(body))

@@ -38,7 +38,8 @@ func TestErrorsHaveTheirWordsInTheMessagesStyle(t *testing.T) {
 		s.fits(t, "ErrorResponse", got)
 	}
 	large := &app.Error{Kind: app.Upstream, Status: 413}
-	if messages.Type(large) != "request_too_large" { // clients know this type, though the schema does not
+	// Clients know this type, though it is missing from the schema.
+	if messages.Type(large) != "request_too_large" {
 		t.Error(messages.Type(large))
 	}
 }

@@ -39,7 +39,7 @@ func canon(r *llm.Request) {
 		r.Sampling = llm.Sampling{}
 	}
 	if o.Effort == "max" {
-		o.Budget = "" // half of a short answer is less
+		o.Budget = "" // Half of a small output limit is less than the budget of this effort.
 	}
 	if o.Effort != "none" && *o != (llm.ReasoningOptions{}) {
 		r.Sampling.Temperature, r.Sampling.TopK = "", ""

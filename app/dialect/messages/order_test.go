@@ -16,7 +16,7 @@ import (
 // mark, blocks that overlap, skip a number or are empty, and a thought that is not signed exactly once, at its end.
 func order(t *testing.T, wire []byte) {
 	t.Helper()
-	var open string // the type of the open block, or why none may be
+	var open string // Open is the type of the open block, or the reason why none may be open.
 	index, signed := 0, 0
 	list := frames(t, wire)
 	for i, f := range list {

@@ -82,7 +82,7 @@ func TestSampleStreamsAreReadAsMeant(t *testing.T) {
 		events, _ := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewOptions()), wire)
 		again := encodeStream(events)
 		order(t, again)
-		s.stream(t, again) // whatever is wrong with what came, what goes out is right
+		s.stream(t, again) // The output is valid even if the input is not.
 		back, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewOptions()), again)
 		a, b := llm.Fold(events), llm.Fold(back)
 		a.ID, b.ID, a.Reported, b.Reported = "", "", true, true
@@ -197,9 +197,9 @@ func TestAStreamIsWrittenToTheByte(t *testing.T) {
 	got := encodeStream([]llm.Event{
 		{Kind: llm.EventStart, ID: "up", Usage: llm.Usage{Input: 9, CacheRead: 4}, Reported: true},
 		{Kind: llm.EventPart, Part: llm.Reasoning}, {Kind: llm.EventDelta, Part: llm.Reasoning, Delta: "h\nm"},
-		{Kind: llm.EventPartEnd, Part: llm.Reasoning}, // unsigned
+		{Kind: llm.EventPartEnd, Part: llm.Reasoning}, // The thought has no signature.
 		{Kind: llm.EventPart, Part: llm.Reasoning}, {Kind: llm.EventPartEnd, Part: llm.Reasoning, Signature: "xx", Redacted: true},
-		{Kind: llm.EventPart, Part: llm.Text}, {Kind: llm.EventPartEnd, Part: llm.Text}, // says nothing
+		{Kind: llm.EventPart, Part: llm.Text}, {Kind: llm.EventPartEnd, Part: llm.Text}, // The text is empty.
 		{Kind: llm.EventPart, Part: llm.Text}, {Kind: llm.EventDelta, Part: llm.Text, Delta: "日本"}, {Kind: llm.EventPartEnd, Part: llm.Text},
 		{Kind: llm.EventPart, Part: llm.Call, Call: llm.ToolCall{ID: "t", Name: "f"}}, {Kind: llm.EventDelta, Part: llm.Call, Delta: `{"a":1}`},
 		{Kind: llm.EventPartEnd, Part: llm.Call},

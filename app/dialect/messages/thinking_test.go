@@ -7,7 +7,8 @@ import (
 	"umg/app/llm"
 )
 
-// A wish for thinking is written in the form that the model takes, whatever form the client's style has.
+// TestEncodeWritesThinkingInTheFormThatTheModelTakes encodes thinking in the form that the model takes, whatever form the client's style
+// has.
 func TestEncodeWritesThinkingInTheFormThatTheModelTakes(t *testing.T) {
 	t.Parallel()
 	s := loadSchemas(t)

@@ -47,7 +47,7 @@ func TestADeltaCostsFewAllocations(t *testing.T) {
 		for i := range events {
 			dst = enc.Append(dst, &events[i])
 		}
-	}); n > 12 { // the count is 2, and more where the race detector empties the pools
+	}); n > 12 { // The count is 2, and more if the race detector empties the pools.
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -126,7 +126,7 @@ func streamSettles(t failing, wire []byte) {
 	for _, got := range []*llm.Response{llm.Fold(again), whole} {
 		got.ID, want.ID = "", ""
 		if want.Stop == llm.StopPause {
-			want.Stop = got.Stop // there is no such word that clients could be told
+			want.Stop = got.Stop // The style has no finish reason for a pause.
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("\ngot  %+v\nwant %+v\n%q", got, want, out)

@@ -396,9 +396,9 @@ func TestThinkingIsReadAndWritten(t *testing.T) {
 		{Effort: "medium", Show: "detailed"}: `{"includeThoughts":true,"thinkingBudget":8192}`,
 		{Effort: "high", Show: "omitted"}:    `{"includeThoughts":false,"thinkingBudget":24576}`,
 		{Effort: "high", Budget: "5000"}:     `{"includeThoughts":true,"thinkingBudget":5000}`,
-		{Effort: "low", Budget: "-1"}:        `{"includeThoughts":true,"thinkingBudget":1024}`, // adaptive, but not much
+		{Effort: "low", Budget: "-1"}:        `{"includeThoughts":true,"thinkingBudget":1024}`, // An effort replaces the dynamic budget.
 		{Budget: "-1"}:                       `{"includeThoughts":true,"thinkingBudget":-1}`,
-		{Effort: "max"}:                      `{"includeThoughts":true,"thinkingBudget":24576}`, // more is refused by small models
+		{Effort: "max"}:                      `{"includeThoughts":true,"thinkingBudget":24576}`, // Small models refuse a larger budget.
 		{Budget: "31999"}:                    `{"includeThoughts":true,"thinkingBudget":24576}`,
 		{Show: "auto"}:                       `{"includeThoughts":true}`,
 	} {

@@ -18,7 +18,7 @@ const lastMark = "[DONE]"
 
 // decoder reads the frames of one stream. In this style a part ends when the next one begins.
 type decoder struct {
-	// ask is nil for the history of a request, whose calls get no minted id.
+	// options is nil for the history of a request, whose calls get no minted id.
 	options *llm.ResponseOptions
 	// frame is reused for each frame.
 	frame response

@@ -175,7 +175,7 @@ func TestAFailureKeepsTheOutputSoFar(t *testing.T) {
 	enc := codec.Encoder(llmtest.NewOptions())
 	events := llm.Unfold(nil, &llm.Response{Parts: []llm.Part{{Kind: llm.Text, Text: "Hel"}, {Kind: llm.Call, Call: llm.ToolCall{ID: "c", Name: "f", Arguments: `{"a`}}}})
 	var wire []byte
-	for i := range events[:6] { // up to the arguments
+	for i := range events[:6] { // The events end with the arguments.
 		wire = enc.Append(wire, &events[i])
 	}
 	wire = enc.Fail(wire, app.Errorf(app.Upstream, "upstream_error", "m"), "req_1", nil)

@@ -37,7 +37,7 @@ var published = sync.OnceValues(func() (*schemas, error) {
 			return nil, err
 		}
 		if loose {
-			loosen(doc) // the branches of an input item overlap
+			loosen(doc) // The branches of an input item overlap.
 		}
 		c := jsonschema.NewCompiler()
 		if err := c.AddResource("test:///open", map[string]any{"components": doc.(map[string]any)["components"]}); err != nil {

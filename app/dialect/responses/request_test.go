@@ -111,7 +111,7 @@ func TestAnEncodedRequestNeverAsksTheProviderToKeepAnything(t *testing.T) {
 	}
 }
 
-// encoded is what becomes of a request, each kept to the members that a case is about.
+// TestRequestsAreWrittenInTheWordsOfTheStyle encodes a request and compares the one member that a case is about.
 func TestRequestsAreWrittenInTheWordsOfTheStyle(t *testing.T) {
 	t.Parallel()
 	s := loadSchemas(t)

@@ -16,13 +16,13 @@ import (
 // strictClient follows a stream as the strictest of the official clients does, and says what it would raise.
 type strictClient struct {
 	t      tester
-	items  []map[string]any // the state that was seen last
-	open   int              // index of the item that was added and not done, or -1
+	items  []map[string]any // Items is the state that was seen last.
+	open   int              // Open is the index of the item that was added and is not done, or -1.
 	parts  map[string]string
 	calls  map[string]bool
 	ids    map[string]bool
 	ended  string
-	cutOff bool // the stream may end with an item that is not done
+	cutOff bool // CutOff allows the stream to end with an item that is not done.
 }
 
 type anyEvent struct {
@@ -209,7 +209,7 @@ func TestEveryStreamSatisfiesTheStrictestClient(t *testing.T) {
 		newStrictClient(t).read(wire)
 		frames := framesOf(t, wire)
 		body := codec.EncodeResponse(nil, answer, fullAsk())
-		if rapid.IntRange(0, 9).Draw(t, "schema") == 0 { // this event takes its time
+		if rapid.IntRange(0, 9).Draw(t, "schema") == 0 { // Schema checks are slow, so one case in ten gets them.
 			fits(t, s.response, body)
 			for _, f := range frames {
 				fits(t, s.event, []byte(f.data))

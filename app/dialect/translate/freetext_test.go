@@ -106,7 +106,7 @@ func TestTheInputOfSuchAFunctionComesBackAsText(t *testing.T) {
 	got := string(stream.Finish(out, llm.Charge{}))
 	for _, part := range []string{
 		want, `"type":"response.custom_tool_call_input.delta"`, `"delta":"*** é\n"`,
-		`"call_id":"c0_1","namespace":"docs","name":"note","input":"x"}`, // c0 is another call's
+		`"call_id":"c0_1","namespace":"docs","name":"note","input":"x"}`, // Another call has the id c0.
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("no %s in %s", part, got)

@@ -70,7 +70,7 @@ func TestATranscriptIsTheSameWithoutADecoder(t *testing.T) {
 		}
 		d, _ := dialect.Of(style)
 		quick, slow := NewTranscript(d, llm.ResponseOptions{Model: "m", Choices: 1}), NewTranscript(d, llm.ResponseOptions{Model: "m", Choices: 1})
-		slow.pattern.misses = patternMissesMax // the decoder learns nothing here
+		slow.pattern.misses = patternMissesMax // The slow decoder learns no pattern.
 		wire := append(openingOf(style), pieces(style, written)...)
 		quick.Add(wire)
 		slow.Add(wire)

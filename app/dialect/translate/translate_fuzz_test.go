@@ -45,7 +45,7 @@ func FuzzTranslate(f *testing.F) {
 		for _, upstream := range allUpstreams() {
 			way, err := New(client, upstream, r, "p", 4096)
 			if err == nil && len(way.Images()) > 0 {
-				continue // the images are fetched first
+				continue // Images must be fetched first.
 			}
 			if err == nil {
 				err = way.Prepare()

@@ -21,7 +21,7 @@ type drawn struct {
 	t       *rapid.T
 	r       *llm.Request
 	calls   int
-	missing bool // a call has no result
+	missing bool // Missing means that a call has no result.
 }
 
 var drawnTools = []llm.Tool{
@@ -106,7 +106,7 @@ func (d *drawn) round() {
 // gist is what a conversation says, whatever the style it is said in.
 type gist struct {
 	system, user, assistant string
-	calls                   []string // each with its result
+	calls                   []string // Each call has its result.
 }
 
 func gistOf(r *llm.Request, restore func(llm.ToolCall) llm.ToolCall) gist {

@@ -27,7 +27,7 @@ const (
 	hostsMax = 512
 )
 
-// Options of a Transport. Only DialContext is required.
+// Options configure a Transport. Only DialContext is required.
 type Options struct {
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 	// Proxy has the scheme http or https; nil for none.

@@ -17,7 +17,7 @@ const (
 	idlePoll       = 5 * time.Millisecond
 )
 
-// Options of a Server. Both are required.
+// Options configure a Server. Both are required.
 type Options struct {
 	// Main serves the connections with other requests. Its handler, base context, time limits and log hold for plain requests too.
 	Main *http.Server
