@@ -157,8 +157,24 @@ func texts(t *testing.T) map[string]string {
 	return all
 }
 
-// trailingFragment is a comment behind code that begins in the middle of a sentence.
-var trailingFragment = regexp.MustCompile(`^// (that|whose|of|and|so|as|which|one|it) `)
+var (
+	// trailingDirective is a comment behind code that is for a tool or begins with a fixed word.
+	trailingDirective = regexp.MustCompile(`^//(\S| goroutine: | want |  *\d+:)`)
+	// trailingStart is how a sentence begins, and trailingName is the name with which it begins otherwise.
+	trailingStart = regexp.MustCompile(`^// ["'“`+"`"+`(]?[A-Z0-9/{<\[\\.-]`)
+	trailingName  = regexp.MustCompile(`^// (\w+)`)
+	trailingEnd   = regexp.MustCompile(`[.?!:]["'”)]*$`)
+)
+
+// isSentence reports whether a comment behind code begins and ends as a sentence does. It may begin with a name of the code.
+func isSentence(comment, code string) bool {
+	if trailingDirective.MatchString(comment) {
+		return true
+	}
+	name := trailingName.FindStringSubmatch(comment)
+	begins := trailingStart.MatchString(comment) || len(name) == 2 && regexp.MustCompile(`\b`+name[1]+`\b`).MatchString(code)
+	return begins && trailingEnd.MatchString(comment)
+}
 
 // TestTrailingCommentsAreNoFragments finds comments behind code that are no sentences of their own.
 func TestTrailingCommentsAreNoFragments(t *testing.T) {
@@ -171,8 +187,8 @@ func TestTrailingCommentsAreNoFragments(t *testing.T) {
 		lines := strings.Split(string(s.text), "\n")
 		for _, group := range s.file.Comments {
 			at := s.fset.Position(group.Pos())
-			behindCode := strings.TrimSpace(lines[at.Line-1][:at.Column-1]) != ""
-			if behindCode && trailingFragment.MatchString(group.List[0].Text) {
+			code := strings.TrimSpace(lines[at.Line-1][:at.Column-1])
+			if code != "" && len(group.List) == 1 && !isSentence(group.List[0].Text, code) {
 				count++
 				t.Logf("%s:%d %s", s.path, at.Line, group.List[0].Text)
 			}
