@@ -161,7 +161,7 @@ var (
 	// trailingDirective is a comment behind code that is for a tool or begins with a fixed word.
 	trailingDirective = regexp.MustCompile(`^//(\S| goroutine: | want |  *\d+:)`)
 	// trailingStart is how a sentence begins, and trailingName is the name with which it begins otherwise.
-	trailingStart = regexp.MustCompile(`^// ["'“`+"`"+`(]?[A-Z0-9/{<\[\\.-]`)
+	trailingStart = regexp.MustCompile(`^// ["'“` + "`" + `(]?[A-Z0-9/{<\[\\.-]`)
 	trailingName  = regexp.MustCompile(`^// (\w+)`)
 	trailingEnd   = regexp.MustCompile(`[.?!:]["'”)]*$`)
 )
