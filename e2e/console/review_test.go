@@ -106,7 +106,7 @@ func TestConsoleAFormPressedTwiceIsSentOnce(t *testing.T) {
 	t.Parallel()
 	p := newcomer(t, harness.SharedDemo(t), playwright.BrowserNewContextOptions{Viewport: &playwright.Size{Width: 360, Height: 740}})
 	const thrice = `name => { const b = [...document.querySelectorAll("button")].find(b => b.textContent.trim() === name);
-		b.click(); b.click(); b.click(); }`
+		b.focus(); b.click(); b.click(); b.click(); }`
 	fill := func(name string) { p.Must(p.Locator("#key-name").Fill(name)) }
 	if _, err := p.Evaluate(thrice, "Make my key"); err != nil {
 		t.Fatal(err)
