@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"umg/app/headerfield"
+
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -125,10 +127,8 @@ func (h *head) parseStatus(line string) error {
 		}
 		h.status = h.status*10 + int(c-'0')
 	}
-	for i := range len(status) {
-		if !valueBytes[status[i]] {
-			return malformed("the reason has a control character")
-		}
+	if !headerfield.IsValue(status) {
+		return malformed("the reason has a control character")
 	}
 	h.text = status
 	return nil
@@ -209,41 +209,17 @@ func parseLength(text string) (n int64, err error) {
 // canonicalizeLine checks a header line without its end, and gives its name the usual case. A line that begins with a space continues the
 // line before it in the obsolete way, and is refused.
 func canonicalizeLine(line []byte) error {
-	upper, colon := true, -1
-	for i, c := range line {
-		if c == ':' {
-			colon = i
-			break
-		}
-		if !nameBytes[c] {
-			return fmt.Errorf("%w in its name", malformed("a header line has a wrong character"))
-		}
-		switch {
-		case upper && 'a' <= c && c <= 'z':
-			line[i] = c - ('a' - 'A')
-		case !upper && 'A' <= c && c <= 'Z':
-			line[i] = c + ('a' - 'A')
-		}
-		upper = c == '-'
-	}
+	colon := bytes.IndexByte(line, ':')
 	if colon <= 0 {
 		return malformed("a header line has no name")
 	}
-	for _, c := range line[colon+1:] {
-		if !valueBytes[c] {
-			return malformed("a header value has a control character")
-		}
+	name := line[:colon]
+	switch {
+	case !headerfield.IsName(name):
+		return fmt.Errorf("%w in its name", malformed("a header line has a wrong character"))
+	case !headerfield.IsValue(line[colon+1:]):
+		return malformed("a header value has a control character")
 	}
+	headerfield.Canonicalize(name)
 	return nil
-}
-
-// nameBytes and valueBytes are the bytes of header names and values.
-var nameBytes, valueBytes = byteTables()
-
-func byteTables() (names, values [256]bool) {
-	for c := range names {
-		names[c] = c < 0x80 && httpguts.IsTokenRune(rune(c))
-		values[c] = c >= ' ' && c != 0x7f || c == '\t'
-	}
-	return names, values
 }

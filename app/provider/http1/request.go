@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"umg/app/headerfield"
+
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -56,7 +58,7 @@ func (q *outgoing) check(r *http.Request) error {
 		return wrongRequest("the address has no host")
 	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
 		return wrongRequest("the scheme is neither http nor https")
-	case !isToken(r.Method):
+	case !headerfield.IsName(r.Method):
 		return wrongRequest("the method has a wrong character")
 	}
 	if q.host == "" {
@@ -71,7 +73,7 @@ func (q *outgoing) check(r *http.Request) error {
 		return err
 	}
 	switch {
-	case r.Body == nil || r.Body == http.NoBody:
+	case !hasBody(r):
 		q.length = 0
 	case q.length == 0:
 		var one [1]byte
@@ -87,11 +89,11 @@ func (q *outgoing) check(r *http.Request) error {
 // checkHeader fails when a name or a value would change how the head is read.
 func checkHeader(h http.Header) error {
 	for name, values := range h {
-		if !isToken(name) {
+		if !headerfield.IsName(name) {
 			return wrongRequest("invalid header name %q", name)
 		}
 		for _, value := range values {
-			if !isValue(value) {
+			if !headerfield.IsValue(value) {
 				return wrongRequest("invalid header value of %s", name)
 			}
 		}
@@ -99,23 +101,8 @@ func checkHeader(h http.Header) error {
 	return nil
 }
 
-func isToken(s string) bool {
-	for i := range len(s) {
-		if !nameBytes[s[i]] {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isValue(s string) bool {
-	for i := range len(s) {
-		if !valueBytes[s[i]] {
-			return false
-		}
-	}
-	return true
-}
+// hasBody reports whether a request has a body to send.
+func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
 // removeZone drops the zone of an IPv6 address, which means something on this machine only.
 func removeZone(host string) string {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/headerfield"
+
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -87,15 +89,8 @@ func (h *head) check(line []byte, hosts *int) bool {
 		return false
 	}
 	name, value := line[:colon], bytes.Trim(line[colon+1:], " \t")
-	for _, c := range name {
-		if !nameBytes[c] {
-			return false
-		}
-	}
-	for _, c := range value {
-		if !valueBytes[c] {
-			return false
-		}
+	if !headerfield.IsName(name) || !headerfield.IsValue(value) {
+		return false
 	}
 	switch {
 	case bytes.EqualFold(name, hostName):
@@ -138,7 +133,7 @@ func (h *head) readLength(digits []byte) bool {
 // take makes the texts of a checked head, which share one piece of memory.
 func (h *head) take(p []byte, from, pathSize, querySize int) {
 	for at := from; at < len(p); at += bytes.Index(p[at:], lineEnd) + len(lineEnd) {
-		canonicalize(p[at:])
+		headerfield.Canonicalize(p[at : at+bytes.IndexByte(p[at:], ':')])
 	}
 	text := string(p)
 	h.path = text[len(post) : len(post)+pathSize]
@@ -175,31 +170,4 @@ func (h *head) release() {
 	clear(h.header)
 	clear(h.values)
 	h.path, h.query, h.host = "", "", ""
-}
-
-// canonicalize gives the name at the beginning of a line the case that net/http gives it.
-func canonicalize(line []byte) {
-	upper := true
-	for i, c := range line {
-		switch {
-		case c == ':':
-			return
-		case upper && 'a' <= c && c <= 'z':
-			line[i] = c - ('a' - 'A')
-		case !upper && 'A' <= c && c <= 'Z':
-			line[i] = c + ('a' - 'A')
-		}
-		upper = c == '-'
-	}
-}
-
-// nameBytes and valueBytes are the bytes of header names and values.
-var nameBytes, valueBytes = byteTables()
-
-func byteTables() (names, values [256]bool) {
-	for c := range names {
-		names[c] = c < 0x80 && httpguts.IsTokenRune(rune(c))
-		values[c] = c >= ' ' && c != 0x7f || c == '\t'
-	}
-	return names, values
 }
