@@ -45,6 +45,7 @@ func TestAPIChecklist(t *testing.T) {
 	k := &checklist{Customer: harness.StartDemo(t, "--token-interval", "0s").NewCustomer(t, "checklist")}
 	k.SetLimits(t, 1000)
 	k.SetStrict(t)
+	k.TurnOffHedges(t)
 	k.answer = k.Chat(t, harness.ChatRequest(harness.CheapModel, "echo: one answer"))
 	k.whole = harness.DecodeObject(t, k.answer.Body)
 	k.stream = k.Chat(t, harness.ChatRequest(harness.CheapModel, "count to 20", `"stream":true`))

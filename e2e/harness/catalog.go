@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -88,25 +89,13 @@ func (g *Gateway) AddModels(t *testing.T, models ...Model) {
 // lists the last model.
 func (g *Gateway) PutCatalog(t *testing.T, providers, models, last string) {
 	t.Helper()
-	CatalogLock.Lock()
-	defer CatalogLock.Unlock()
-	env := []string{"DATABASE_URL=" + g.DatabaseURL(t)}
-	text, status := RunCommand(t, env, "catalog", "export")
-	if status != 0 {
-		t.Fatal(text)
-	}
-	first, _, _ := strings.Cut(strings.TrimPrefix(providers, "  - "), "\n")
-	if !strings.Contains(text, "- "+first+"\n") {
-		text = strings.Replace(text, "providers:\n", "providers:\n"+IndentLike(text, providers), 1)
-	}
-	text = strings.Replace(text, "models:\n", "models:\n"+IndentLike(text, models), 1)
-	file := filepath.Join(DataDir(t), "catalog.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, status := RunCommand(t, env, "catalog", "apply", "--allow-unset", file); status != 0 {
-		t.Fatalf("catalog apply: %s", out)
-	}
+	g.editCatalog(t, func(text string) string {
+		first, _, _ := strings.Cut(strings.TrimPrefix(providers, "  - "), "\n")
+		if !strings.Contains(text, "- "+first+"\n") {
+			text = strings.Replace(text, "providers:\n", "providers:\n"+IndentLike(text, providers), 1)
+		}
+		return strings.Replace(text, "models:\n", "models:\n"+IndentLike(text, models), 1)
+	})
 	for deadline := time.Now().Add(CallTimeMax); ; time.Sleep(10 * time.Millisecond) {
 		if strings.Contains(g.Call(t, "GET", "/v1/models", "").Body, `"id":"`+last+`"`) {
 			return
@@ -114,6 +103,35 @@ func (g *Gateway) PutCatalog(t *testing.T, providers, models, last string) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the gateway does not list %s", last)
 		}
+	}
+}
+
+// kindOfText is the line that all text models of an exported catalog file have, with its indentation.
+var kindOfText = regexp.MustCompile(`(?m)^( +)kind: text$`)
+
+// TurnOffHedges makes the gateway ask one provider for each call from the next change of the catalog on. On a busy machine a second
+// route answers some calls first, and a test that reads what the first route got finds nothing.
+func (g *Gateway) TurnOffHedges(t *testing.T) {
+	t.Helper()
+	g.editCatalog(t, func(text string) string { return kindOfText.ReplaceAllString(text, "${1}kind: text\n${1}hedge: false") })
+}
+
+// editCatalog changes the catalog by the operator's own commands.
+func (g *Gateway) editCatalog(t *testing.T, edit func(string) string) {
+	t.Helper()
+	CatalogLock.Lock()
+	defer CatalogLock.Unlock()
+	env := []string{"DATABASE_URL=" + g.DatabaseURL(t)}
+	text, status := RunCommand(t, env, "catalog", "export")
+	if status != 0 {
+		t.Fatal(text)
+	}
+	file := filepath.Join(DataDir(t), "catalog.yaml")
+	if err := os.WriteFile(file, []byte(edit(text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, status := RunCommand(t, env, "catalog", "apply", "--allow-unset", file); status != 0 {
+		t.Fatalf("catalog apply: %s", out)
 	}
 }
 
