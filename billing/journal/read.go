@@ -29,6 +29,21 @@ func (f *follower) close() error {
 // Synced has a value when records have become durable since the last one was received. It is for the one reader of the log.
 func (l *Log) Synced() <-chan struct{} { return l.flusher.synced }
 
+// First is the oldest record that the log still has, or the next one when there is none.
+func (l *Log) First() LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.firstKept()
+}
+
+// firstKept is First for a caller that holds mu.
+func (l *Log) firstKept() LSN {
+	if list := l.segments.all(); len(list) > 0 {
+		return list[0].first
+	}
+	return l.appender.written + 1
+}
+
 // Read calls visit for the durable records after the given one, in order, up to a number of records or bytes. It returns the
 // last record that visit accepted without an error. It fails when a requested record was removed.
 func (l *Log) Read(after LSN, recordsMax, bytesMax int, visit func(Record) error) (LSN, error) {
