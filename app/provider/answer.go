@@ -3,14 +3,9 @@ package provider
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"mime"
 	"net/http"
-	"strings"
 	"time"
-
-	"umg/app/provider/framing"
 )
 
 const (
@@ -32,31 +27,6 @@ type Answer struct {
 	length int64
 	// lateClose means that a timer may still close the answer.
 	lateClose bool
-}
-
-// checkContentType checks the type of an answer. Both JSON and a stream are accepted, whatever the request asked for.
-func (a *Answer) checkContentType(h http.Header) *Fault {
-	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return NewFault(ClassContent, fmt.Errorf("the answer is encoded as %q", e))
-	}
-	contentType := h.Get("Content-Type")
-	kind, err := contentType, error(nil)
-	if contentType != jsonType && contentType != eventStream { // The usual types need no parser.
-		kind, _, err = mime.ParseMediaType(contentType)
-	}
-	framed := a.target.framing
-	switch {
-	case framed != "" && err == nil && kind == framed.ContentType():
-		a.Stream, a.body = true, framing.NewReader(framed, a.body)
-	case err == nil && kind == eventStream:
-		a.Stream = true
-	case err == nil && kind == framing.EventStream.ContentType():
-		a.Stream, a.body = true, framing.NewReader(framing.EventStream, a.body)
-	case err == nil && (kind == jsonType || strings.HasSuffix(kind, "+json")):
-	default:
-		return NewFault(ClassContent, fmt.Errorf("the answer is of type %q", contentType))
-	}
-	return nil
 }
 
 // statusFault reads an error answer and closes it. It waits for the body only for failureWaitMax, because the status is known.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -184,6 +185,31 @@ func (c *Client) send(ctx context.Context, t *target, attempt *Attempt) (*Answer
 		return nil, f
 	}
 	return a, nil
+}
+
+// checkContentType checks the type of an answer. Both JSON and a stream are accepted, whatever the request asked for.
+func (a *Answer) checkContentType(h http.Header) *Fault {
+	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return NewFault(ClassContent, fmt.Errorf("the answer is encoded as %q", e))
+	}
+	contentType := h.Get("Content-Type")
+	kind, err := contentType, error(nil)
+	if contentType != jsonType && contentType != eventStream { // The usual types need no parser.
+		kind, _, err = mime.ParseMediaType(contentType)
+	}
+	framed := a.target.framing
+	switch {
+	case framed != "" && err == nil && kind == framed.ContentType():
+		a.Stream, a.body = true, framing.NewReader(framed, a.body)
+	case err == nil && kind == eventStream:
+		a.Stream = true
+	case err == nil && kind == framing.EventStream.ContentType():
+		a.Stream, a.body = true, framing.NewReader(framing.EventStream, a.body)
+	case err == nil && (kind == jsonType || strings.HasSuffix(kind, "+json")):
+	default:
+		return NewFault(ClassContent, fmt.Errorf("the answer is of type %q", contentType))
+	}
+	return nil
 }
 
 // target returns the target of a route. When there are too many, all targets are dropped.
