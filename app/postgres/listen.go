@@ -26,8 +26,8 @@ type Notification struct{ Channel, Payload string }
 // Listen returns the notifications on the channels until ctx ends. After each connect there is first one with an empty payload for every
 // channel, since what happened before is unknown. An error comes without a notification: the connection is lost and will be made again.
 func Listen(ctx context.Context, dsn string, channels ...string) iter.Seq2[Notification, error] {
+	dsn = withConnectTimeout(dsn, connectMax)
 	return func(yield func(Notification, error) bool) {
-		dsn := withConnectTimeout(dsn, connectMax)
 		for wait := reconnectMin; ; wait = min(2*wait, reconnectMax) {
 			for n, err := range connection(ctx, dsn, channels) {
 				if ctx.Err() != nil || !yield(n, err) {
