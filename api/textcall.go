@@ -59,14 +59,6 @@ func (t *TextCall) Route() string { return t.call.route.Path }
 // Status is the status of the response; zero before it has begun.
 func (t *TextCall) Status() int { return t.exchange.status }
 
-// Serve serves the request.
-func (t *TextCall) Serve() error {
-	if t.api.allowCrossOrigin(&t.exchange) {
-		return nil
-	}
-	return t.api.run(&t.call)
-}
-
 // WriteError answers a failure of the request.
 func (t *TextCall) WriteError(err error) { _ = t.api.writeError(&t.exchange, &t.Log, err) }
 

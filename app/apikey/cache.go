@@ -347,7 +347,7 @@ func (r *Cache) lastGood(f seal.Fingerprint, now time.Time, cause error) (*cache
 
 // heard takes a notification: a changed key is forgotten, and an empty payload makes every key be read again before
 // its next use. Those keys stay in memory as the last known good ones.
-func (r *Cache) heard(_, payload string) {
+func (r *Cache) heard(payload string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes++

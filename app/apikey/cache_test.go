@@ -200,13 +200,13 @@ func TestRingReadsAgainAfterNotificationsWereLost(t *testing.T) {
 	p := b.member(t, "ada@example.com").Principal()
 	k, secret := b.key(t, p, Spec{})
 	r := b.ring(t)
-	r.heard("keys", "")
+	r.heard("")
 	if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
 	r.lost(context.DeadlineExceeded)
 	must(t, b.keys.Disable(t.Context(), p, k.ID, true)) // No notification reaches the cache.
-	r.heard("keys", "")
+	r.heard("")
 	_, err := r.Find(t.Context(), secret, "192.0.2.1")
 	wantError(t, err, app.Unauthenticated, "key_disabled")
 }
@@ -216,7 +216,7 @@ func TestRingDoesNotKeepAnAnswerThatAChangeOvertook(t *testing.T) {
 	b := setup(t)
 	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
 	r := b.ring(t)
-	r.heard("keys", "")
+	r.heard("")
 	b.db.SetMaxOpenConns(1)
 	busy, err := b.db.Connx(t.Context())
 	must(t, err)
@@ -227,7 +227,7 @@ func TestRingDoesNotKeepAnAnswerThatAChangeOvertook(t *testing.T) {
 	}()
 	eventually(t, 20*time.Second, "the query waits", func() bool { return b.db.Stats().WaitCount > 0 })
 	f := seal.FingerprintOf(secret)
-	r.heard("keys", hex.EncodeToString(f[:]))
+	r.heard(hex.EncodeToString(f[:]))
 	must(t, busy.Close())
 	must(t, <-found)
 	if _, known, _ := r.recall(f, b.clock.Now()); known {

@@ -25,7 +25,14 @@ func (r *Cache) Run(ctx context.Context, dsn string) error {
 	flushing.Go(func() {
 		r.flushUse(ctx)
 	})
-	return postgres.Follow(ctx, dsn, []string{"keys"}, postgres.Handler{Notify: r.heard, Lost: r.lost})
+	for n, lost := range postgres.Listen(ctx, dsn, "keys") {
+		if lost != nil {
+			r.lost(lost)
+		} else {
+			r.heard(n.Payload)
+		}
+	}
+	return ctx.Err()
 }
 
 // flushUse writes uses in batches until ctx ends, and once more then.

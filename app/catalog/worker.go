@@ -23,15 +23,18 @@ func (c *Catalog) Run(ctx context.Context, dsn string) error {
 		defer close(done)
 		c.reloadLoop(ctx, wake)
 	}()
-	err := postgres.Listen(ctx, dsn, []string{channel}, func(string, string) {
+	for _, lost := range postgres.Listen(ctx, dsn, channel) {
+		if lost != nil {
+			continue
+		}
 		select {
 		case wake <- struct{}{}:
 		// A reload is already requested.
 		default:
 		}
-	})
+	}
 	<-done
-	return err
+	return ctx.Err()
 }
 
 func (c *Catalog) reloadLoop(ctx context.Context, wake <-chan struct{}) {

@@ -97,6 +97,12 @@ func (s *chatStream) read(f sse.Frame) (frameReading, error) {
 	return r, nil
 }
 
+// failedBy returns the error of a chunk or an answer with a choice that has failed.
+func (c *chunk) failedBy(doc []byte) error {
+	reason := rawjson.String(c.failed.Of(doc))
+	return failedBy(llm.StopOf(reason), reason)
+}
+
 // readEndMark reads the end mark. Some providers never send a finish reason. Their answer is complete when they have counted all of it.
 func (s *chatStream) readEndMark() frameReading {
 	if s.finished > 0 || s.phase != phaseContent || !s.stats.Reported {

@@ -5,12 +5,6 @@ import (
 	"umg/app/llm"
 )
 
-// failedBy returns the error of a chunk or an answer with a choice that has failed.
-func (c *chunk) failedBy(doc []byte) error {
-	reason := rawjson.String(c.failed.Of(doc))
-	return failedBy(llm.StopOf(reason), reason)
-}
-
 // chunk has the positions of the members of one chat chunk or chat answer.
 type chunk struct {
 	id, created, model, choices, usage, failure rawjson.Span

@@ -53,22 +53,6 @@ func documentData(data, kind []byte) mediaSize {
 	return opaqueData(data, documentBytesPerToken)
 }
 
-// measureMedia counts what can become input tokens of the conversation. Media are only counted in the parts of turns. Elsewhere, such
-// as in the arguments of a call, the same members are text that the model reads. A request without members that may have media is not
-// scanned.
-func (h *Head) measureMedia(body []byte, turn func(value []byte) mediaSize) {
-	h.TextTokens, h.DenseBytes, h.DenseTokens = h.text.units/unitsPerToken, h.text.denseBytes, (h.text.denseHalves+1)/2
-	if !h.text.hasMedia {
-		return
-	}
-	m := sumElements(h.spans[fieldTurns].Of(body), turn)
-	h.Images, h.Documents, h.Opaque, h.MediaTokens = m.images, m.documents, m.opaque, m.tokens
-	h.TextBytes -= m.foreign
-	h.TextTokens = max(0, h.text.units-m.text.units) / unitsPerToken
-	h.DenseBytes = max(0, h.text.denseBytes-m.text.denseBytes)
-	h.DenseTokens = (max(0, h.text.denseHalves-m.text.denseHalves) + 1) / 2
-}
-
 // sumElements adds up the sizes of the elements of an array. Any other value counts as the only element.
 func sumElements(value []byte, measure func(value []byte) mediaSize) (sum mediaSize) {
 	if len(value) == 0 || value[0] != '[' {
@@ -242,4 +226,10 @@ func argumentBytes(value []byte) int64 {
 		return 0
 	}
 	return int64(len(value))
+}
+
+// textSizeOf returns the size of the text of a value in a conversation.
+func textSizeOf(value []byte) (w textSize) {
+	w.valueEnd(value, rawjson.SkipSpace(value, 0), rawjson.DepthMax, kindTurns)
+	return w
 }

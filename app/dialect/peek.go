@@ -324,3 +324,19 @@ func peekNative(body []byte, allowed llm.ExtraSet) (Head, error) {
 	h.measureMedia(body, func(turn []byte) mediaSize { return sumMember(turn, "parts", nativePartSize) })
 	return h, nil
 }
+
+// measureMedia counts what can become input tokens of the conversation. Media are only counted in the parts of turns. Elsewhere, such
+// as in the arguments of a call, the same members are text that the model reads. A request without members that may have media is not
+// scanned.
+func (h *Head) measureMedia(body []byte, turn func(value []byte) mediaSize) {
+	h.TextTokens, h.DenseBytes, h.DenseTokens = h.text.units/unitsPerToken, h.text.denseBytes, (h.text.denseHalves+1)/2
+	if !h.text.hasMedia {
+		return
+	}
+	m := sumElements(h.spans[fieldTurns].Of(body), turn)
+	h.Images, h.Documents, h.Opaque, h.MediaTokens = m.images, m.documents, m.opaque, m.tokens
+	h.TextBytes -= m.foreign
+	h.TextTokens = max(0, h.text.units-m.text.units) / unitsPerToken
+	h.DenseBytes = max(0, h.text.denseBytes-m.text.denseBytes)
+	h.DenseTokens = (max(0, h.text.denseHalves-m.text.denseHalves) + 1) / 2
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,8 +46,8 @@ func samples(t testing.TB) []sample {
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".sse")
 		word, _, _ := strings.Cut(name, "_")
-		style, ok := llm.ParseStyle(word)
-		if !ok {
+		style := llm.Style(word)
+		if !slices.Contains(llm.Styles(), style) {
 			t.Fatalf("%s is of no style", path)
 		}
 		fails := strings.Contains(name, "_err_") || strings.HasSuffix(name, "_failed")

@@ -114,12 +114,6 @@ func (w textSize) plus(v textSize) textSize {
 	return w
 }
 
-// textSizeOf returns the size of the text of a value in a conversation.
-func textSizeOf(value []byte) (w textSize) {
-	w.valueEnd(value, rawjson.SkipSpace(value, 0), rawjson.DepthMax, kindTurns)
-	return w
-}
-
 // valueEnd returns the index after a value, or -1 when it is broken, and counts the units of its text.
 func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 	if k == kindUnread || from >= len(doc) {

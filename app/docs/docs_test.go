@@ -87,7 +87,7 @@ const pagesOnly = " code_used credential_in_use credential_not_found cross_origi
 	"limit_request_not_found limit_request_open session_not_found shares_exhausted too_many_requests ticket_expired too_many_streams totp_disabled totp_enabled totp_expired " +
 	"too_many_credentials traffic_control_unavailable trial_daily_limit trial_disposable trial_domain_limit trial_had trial_network_limit variable_missing " +
 	"verification_off version_not_found version_unreadable wrong_password " +
-	"catalog_changed invalid_catalog invalid_form last_route nothing_announced provider_exists provider_not_found route_not_found setup_done test_running too_many_models too_many_tests " +
+	"catalog_changed invalid_catalog invalid_form nothing_announced provider_exists provider_not_found route_not_found setup_done test_running too_many_models too_many_tests " +
 	"invalid_once job_not_found job_not_retryable job_running promo_exists promo_not_found promo_redeemed promo_used_up run_not_found too_many_views view_exists view_not_found view_too_long "
 
 func TestEveryErrorCodeHasItsPlace(t *testing.T) {

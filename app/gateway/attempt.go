@@ -163,13 +163,13 @@ func (a *attempt) send(maxTokens int64) *provider.Fault {
 	payload.Data = a.exchange.Request(payload.Data, dialect.Edit{
 		Model: a.route.Model, MaxTokens: maxTokens, EndUser: a.call.endUserFor(a.route), EndUserMember: a.route.EndUserMember,
 	})
+	header, betas := a.call.upstreamHeader(a.route, a.exchange)
 	ctx := a.startSpan()
 	a.watch.markSent()
 	var fault *provider.Fault
 	a.answer, fault = a.call.gateway.o.Providers.Send(ctx, provider.Attempt{
-		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
-		Betas: a.call.bodyBetas(a.route, a.exchange), Stream: a.exchange.Streams(),
-		Space: a.builder.takeSpace(),
+		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: header, Betas: betas,
+		Stream: a.exchange.Streams(), Space: a.builder.takeSpace(),
 	})
 	return fault
 }
@@ -321,6 +321,15 @@ func (a *attempt) close() {
 	}
 	a.disconnect()
 	a.clearPending()
+}
+
+// closeAttempt releases what the last attempt holds, and gives it up when its result was not recorded yet.
+func (p *pipeline) closeAttempt() {
+	a := p.attempt
+	if a.active {
+		p.endAttempt(a, abandonedFault())
+	}
+	a.close()
 }
 
 // endAttempt records how an attempt has ended, if that was not recorded yet. The fault is nil for a whole answer.

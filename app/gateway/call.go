@@ -122,9 +122,3 @@ func (c *call) timeLeft() (time.Duration, bool) {
 	}
 	return c.started.Add(timeout).Sub(c.gateway.o.Now()), true
 }
-
-// expired reports whether the call has used up its time.
-func (c *call) expired() bool {
-	left, bounded := c.timeLeft()
-	return bounded && left <= 0
-}

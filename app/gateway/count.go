@@ -35,9 +35,7 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 	if err != nil {
 		return Count{}, err
 	}
-	q := p.limitRequest()
-	q.Tokens = 0
-	err = p.takeSlot(q)
+	err = p.takeSlot(true)
 	picked := p.plan.picked
 	count := Count{Requests: p.slot.Requests(), TokensLeft: p.slot.Tokens(), Dropped: picked.dropped()}
 	if err != nil {
@@ -97,9 +95,9 @@ func (a *attempt) count(ctx context.Context) (int64, *provider.Fault) {
 	payload := provider.NewPayload(a.exchange.Size() + requestSlack)
 	defer payload.Release()
 	payload.Data = a.exchange.CountRequest(payload.Data, dialect.Edit{Model: a.route.Model, EndUser: a.call.endUserFor(a.route)})
+	header, betas := a.call.upstreamHeader(a.route, a.exchange)
 	answer, fault := a.call.gateway.o.Providers.Count(ctx, provider.Attempt{
-		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
-		Betas: a.call.bodyBetas(a.route, a.exchange),
+		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: header, Betas: betas,
 	})
 	if fault != nil {
 		a.hideUpstreamName(fault.Err)

@@ -25,8 +25,13 @@ func (g *Gateway) Headroom(accountID string, factor int, models []*catalog.Model
 	return g.o.Limits.Peek(asks)
 }
 
-// takeSlot takes a slot for the call and its tokens, starting from the slot that it took before its body was read.
-func (p *pipeline) takeSlot(q ratelimit.Request) (err error) {
+// takeSlot takes a slot for the call, starting from the slot that it took before its body was read. The slot has the tokens of the call,
+// or none when the call only counts them.
+func (p *pipeline) takeSlot(counts bool) (err error) {
+	q := p.limitRequest()
+	if counts {
+		q.Tokens = 0
+	}
 	if p.slot = p.request.Slot; p.slot != nil {
 		return p.slot.Join(q)
 	}

@@ -1,29 +1,9 @@
 package gateway
 
-import (
-	"slices"
-
-	"umg/app/catalog"
-	"umg/app/dialect"
-)
+import "slices"
 
 // modelsNamedMax is how many models an error names that offer what the model of the call does not.
 const modelsNamedMax = 5
-
-// allowExtras reads the head of a call again, with the extras that a model offers, when the call asks for any.
-func allowExtras(call *Call, head *dialect.Head, m *catalog.Model) error {
-	offered := m.Extras(call.Style)
-	if !head.HasExtras() || head.Allows(offered) {
-		return nil
-	}
-	style, _ := dialect.Of(call.Style) // The caller has found it.
-	again, err := style.PeekAllowing(call.Body, offered)
-	if err != nil {
-		return err
-	}
-	again.Model, *head = head.Model, again
-	return nil
-}
 
 // removeExtras removes from the request the services of a provider that the model does not offer, such as a web search, and bounds those
 // that it offers.

@@ -136,7 +136,7 @@ func (p *pipeline) generate(ctx context.Context, out StreamWriter) (*Report, err
 		return p.refuse(err)
 	}
 	p.trace.checked = p.elapsed()
-	if err = p.takeSlot(p.limitRequest()); err != nil {
+	if err = p.takeSlot(false); err != nil {
 		return p.refuse(err)
 	}
 	p.trace.admitted = p.elapsed()
@@ -185,10 +185,7 @@ func (p *pipeline) recordAttemptResult(err error) {
 func (p *pipeline) close() {
 	p.response.deadlines.close() // Nothing is written to the client afterwards.
 	if p.attempt != nil {
-		if p.attempt.active {
-			p.endAttempt(p.attempt, abandonedFault())
-		}
-		p.attempt.close()
+		p.closeAttempt()
 	}
 }
 

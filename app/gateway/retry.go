@@ -227,6 +227,12 @@ func (p *pipeline) stats() *dialect.StreamStats {
 	return &p.attempt.stats
 }
 
+// expired reports whether the call has used up its time.
+func (c *call) expired() bool {
+	left, bounded := c.timeLeft()
+	return bounded && left <= 0
+}
+
 // abandonedFault ends an attempt whose result must not count for its provider, since it was not sent or the gateway gave it up.
 func abandonedFault() *provider.Fault { return &provider.Fault{Class: provider.ClassEnded} }
 

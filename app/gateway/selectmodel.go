@@ -184,3 +184,18 @@ func distance(a, b string, most int) int {
 	}
 	return row[len(b)]
 }
+
+// allowExtras reads the head of a call again, with the extras that a model offers, when the call asks for any.
+func allowExtras(call *Call, head *dialect.Head, m *catalog.Model) error {
+	offered := m.Extras(call.Style)
+	if !head.HasExtras() || head.Allows(offered) {
+		return nil
+	}
+	style, _ := dialect.Of(call.Style) // The caller has found it.
+	again, err := style.PeekAllowing(call.Body, offered)
+	if err != nil {
+		return err
+	}
+	again.Model, *head = head.Model, again
+	return nil
+}

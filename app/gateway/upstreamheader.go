@@ -24,21 +24,22 @@ const (
 
 // upstreamHeader returns the headers of the call for a provider of the messages style, under every spelling that the catalog
 // knows. They are the headers of a client of that style. When there is no version among them or in the provider's own headers, it
-// adds the standard version, which such a provider demands.
-func (c *call) upstreamHeader(route *catalog.Route, x *translate.Exchange) http.Header {
+// adds the standard version, which such a provider demands. It returns the trial features apart where the provider takes them in the body.
+func (c *call) upstreamHeader(route *catalog.Route, x *translate.Exchange) (header http.Header, bodyBetas []string) {
 	if x.Upstream() != llm.Messages {
-		return nil
+		return nil, nil
 	}
 	names := c.gateway.o.Snapshot()
 	out := make(http.Header, 2*len(forwardedHeaders))
 	for _, name := range forwardedHeaders {
-		if name == betaHeader && takesBetasInBody(route) {
-			continue
-		}
 		spellings := names.Spellings(name)
 		_, values := c.clientHeader(spellings)
 		if name == betaHeader {
 			values, _ = splitBetas(values, route.Extras)
+			if route.Wire != nil && route.Wire.Body.Betas != "" {
+				bodyBetas = betaNames(values)
+				continue
+			}
 		}
 		if values == nil && name == versionHeader && !namesVersion(route, spellings) {
 			values = []string{versionStandard}
@@ -49,7 +50,7 @@ func (c *call) upstreamHeader(route *catalog.Route, x *translate.Exchange) http.
 			}
 		}
 	}
-	return out
+	return out, bodyBetas
 }
 
 // namesVersion reports whether the version is among the provider's own headers, under one of the spellings, or in the body.
@@ -70,13 +71,8 @@ func hasHeader(headers map[string]string, spellings []string) bool {
 	return false
 }
 
-// bodyBetas are the trial features that the client asks for and the provider of the route takes in the body.
-func (c *call) bodyBetas(route *catalog.Route, x *translate.Exchange) (names []string) {
-	if x.Upstream() != llm.Messages || !takesBetasInBody(route) {
-		return nil
-	}
-	_, values := c.clientHeader(c.gateway.o.Snapshot().Spellings(betaHeader))
-	values, _ = splitBetas(values, route.Extras)
+// betaNames are the trial features in the values of a header.
+func betaNames(values []string) (names []string) {
 	for _, value := range values {
 		for name := range strings.SplitSeq(value, ",") {
 			if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
@@ -85,11 +81,6 @@ func (c *call) bodyBetas(route *catalog.Route, x *translate.Exchange) (names []s
 		}
 	}
 	return names
-}
-
-// takesBetasInBody reports whether the provider of a route takes trial features in the body, and not in a header.
-func takesBetasInBody(route *catalog.Route) bool {
-	return route.Wire != nil && route.Wire.Body.Betas != ""
 }
 
 // clientHeader returns the values that the client gave a header, and the spelling under which it did.

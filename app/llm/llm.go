@@ -29,13 +29,3 @@ func UpstreamStyles() []Style { return []Style{Converse, Cohere} }
 
 // RouteStyles lists the styles that providers speak: those of clients and UpstreamStyles.
 func RouteStyles() []Style { return append(Styles(), UpstreamStyles()...) }
-
-// ParseStyle reports whether s names a style of clients.
-func ParseStyle(s string) (Style, bool) {
-	for _, style := range Styles() {
-		if string(style) == s {
-			return style, true
-		}
-	}
-	return "", false
-}

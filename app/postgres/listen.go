@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/lib/pq"
@@ -19,74 +20,76 @@ const (
 	reconnectMax     = 2 * time.Second
 )
 
-// Handler receives what a listener learns. Both functions are called from one goroutine, one after the other.
-type Handler struct {
-	Notify func(channel, payload string) // An empty payload means that anything may have changed.
-	Lost   func(err error)               // The connection is lost, and the next Notify has an empty payload.
-}
+// Notification is what a listener learns. An empty payload means that anything may have changed.
+type Notification struct{ Channel, Payload string }
 
-// Listen calls h for every notification on the channels until ctx ends, and returns ctx's error. After each connect
-// it first calls h(channel, "") for every channel, since what happened before is unknown.
-func Listen(ctx context.Context, dsn string, channels []string, h func(channel, payload string)) error {
-	return Follow(ctx, dsn, channels, Handler{Notify: h, Lost: func(error) {}})
-}
-
-// Follow is Listen for callers that must also know when the connection is lost.
-func Follow(ctx context.Context, dsn string, channels []string, h Handler) error {
+// Listen returns the notifications on the channels until ctx ends. After each connect there is first one with an empty payload for every
+// channel, since what happened before is unknown. An error comes without a notification: the connection is lost and will be made again.
+func Listen(ctx context.Context, dsn string, channels ...string) iter.Seq2[Notification, error] {
 	dsn = withConnectTimeout(dsn, connectMax)
-	wait := reconnectMin
-	for {
-		heard, err := followOnce(ctx, dsn, channels, h)
-		if ctx.Err() != nil {
-			return ctx.Err()
+	return func(yield func(Notification, error) bool) {
+		for wait := reconnectMin; ; wait = min(2*wait, reconnectMax) {
+			for n, err := range connection(ctx, dsn, channels) {
+				if ctx.Err() != nil || !yield(n, err) {
+					return
+				}
+				if err == nil {
+					wait = reconnectMin
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+			}
 		}
-		h.Lost(err)
-		if heard {
-			wait = reconnectMin
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-		}
-		wait = min(2*wait, reconnectMax)
 	}
 }
 
-// followOnce serves one connection until it breaks, and reports whether it ever worked.
-func followOnce(ctx context.Context, dsn string, channels []string, h Handler) (heard bool, err error) {
-	incoming := make(chan *pq.Notification, notificationsMax)
-	conn, err := pq.NewListenerConn(dsn, incoming)
-	if err != nil {
-		return false, fmt.Errorf("postgres: listen: %w", err)
-	}
-	defer func() {
-		_ = conn.Close()
-		for range incoming { // The connection's reader may be blocked on a full channel.
+// connection returns the notifications of one connection, and last why it is lost.
+func connection(ctx context.Context, dsn string, channels []string) iter.Seq2[Notification, error] {
+	return func(yield func(Notification, error) bool) {
+		incoming := make(chan *pq.Notification, notificationsMax)
+		conn, err := pq.NewListenerConn(dsn, incoming)
+		if err != nil {
+			yield(Notification{}, fmt.Errorf("postgres: listen: %w", err))
+			return
 		}
-	}()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	if err := bounded(conn, func() error { return subscribe(conn, channels) }); err != nil {
-		return false, fmt.Errorf("postgres: listen: %w", err)
-	}
-	for _, channel := range channels {
-		h.Notify(channel, "")
-	}
-	tick := time.NewTicker(listenPingEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return true, ctx.Err()
-		case n, open := <-incoming:
-			if !open {
-				return true, fmt.Errorf("postgres: listen: %w", cmp.Or(conn.Err(), errors.New("connection lost")))
+		defer func() {
+			_ = conn.Close()
+			for range incoming { // The connection's reader may be blocked on a full channel.
 			}
-			h.Notify(n.Channel, n.Extra)
-		case <-tick.C:
-			if err := bounded(conn, func() error { return ping(conn) }); err != nil {
-				return true, fmt.Errorf("postgres: listen: ping: %w", err)
+		}()
+		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+		defer stop()
+		if err := bounded(conn, func() error { return subscribe(conn, channels) }); err != nil {
+			yield(Notification{}, fmt.Errorf("postgres: listen: %w", err))
+			return
+		}
+		for _, channel := range channels {
+			if !yield(Notification{Channel: channel}, nil) {
+				return
+			}
+		}
+		tick := time.NewTicker(listenPingEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case n, open := <-incoming:
+				if !open {
+					yield(Notification{}, fmt.Errorf("postgres: listen: %w", cmp.Or(conn.Err(), errors.New("connection lost"))))
+					return
+				}
+				if !yield(Notification{Channel: n.Channel, Payload: n.Extra}, nil) {
+					return
+				}
+			case <-tick.C:
+				if err := bounded(conn, func() error { return ping(conn) }); err != nil {
+					yield(Notification{}, fmt.Errorf("postgres: listen: ping: %w", err))
+					return
+				}
 			}
 		}
 	}

@@ -3,14 +3,24 @@ package provider
 import (
 	"context"
 	"fmt"
+	"maps"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"umg/app"
 	"umg/app/catalog"
 	"umg/app/llm"
 	"umg/app/provider/errorclass"
+	"umg/app/provider/framing"
+	"umg/app/provider/http1"
+)
+
+const (
+	targetsMax = 512
+	userAgent  = "unified-model-gateway/1"
 )
 
 // paths has the path of each style below a provider's base URL, unless the catalog has another.
@@ -81,6 +91,28 @@ type targetKey struct {
 	wire       *catalog.Wire
 }
 
+// target is a prepared address of a provider. All requests share its header, which never changes.
+type target struct {
+	url       *url.URL
+	header    http.Header
+	access    access
+	transport *http1.Transport
+	singleUse *http1.Transport // SingleUse makes a connection for each request.
+	now       app.Clock
+	errors    *errorclass.Table // Errors says what the errors of the provider mean.
+	ownPaths  bool              // OwnPaths is set for calls that have their own paths.
+	body      *bodyChange       // Body is how request bodies are changed; nil when they are not.
+	framing   framing.Kind      // Framing is that of streams; empty for server-sent events.
+}
+
+// targetConfig has the path and the credential of a target.
+type targetConfig struct {
+	targetKey
+
+	path   string // Path has the model in it when it belongs there.
+	secret catalog.Secret
+}
+
 // Attempt is one attempt on a route. Header is sent in addition to the provider's own.
 type Attempt struct {
 	Route      *catalog.Route
@@ -112,6 +144,72 @@ func (c *Client) sendTo(ctx context.Context, path string, a *Attempt, counts boo
 		return nil, NewFault(ClassSetup, err)
 	}
 	return c.send(ctx, t, a)
+}
+
+// send makes one attempt. The answer's body must be closed.
+func (c *Client) send(ctx context.Context, t *target, attempt *Attempt) (*Answer, *Fault) {
+	header, p := t.header, attempt.Payload
+	if len(attempt.Header) > 0 {
+		header = header.Clone()
+		maps.Copy(header, attempt.Header)
+	}
+	if t.body != nil {
+		t.body.apply(p, attempt.Betas)
+	}
+	s := attempt.Space
+	if s == nil {
+		s = &Space{}
+	}
+	s.payload = p
+	s.request = http.Request{
+		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: c.withParent(ctx, header), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: s.open(), GetBody: s.reopen, ContentLength: int64(len(p.Data)),
+	}
+	resp, err := t.exchange(ctx, &s.request, p, s) //nolint:bodyclose // The answer closes it.
+	if err != nil {
+		f := FaultOf(ctx, err)
+		f.Sent = s.wasWritten()
+		return nil, f
+	}
+	if attempt.Observe != nil {
+		attempt.Observe(resp.Header)
+	}
+	s.forget()
+	a := &s.answer
+	*a = Answer{ctx: ctx, target: t, body: resp.Body, length: resp.ContentLength}
+	if resp.StatusCode != http.StatusOK {
+		return nil, a.statusFault(resp)
+	}
+	if f := a.checkContentType(resp.Header); f != nil {
+		a.Close()
+		return nil, f
+	}
+	return a, nil
+}
+
+// checkContentType checks the type of an answer. Both JSON and a stream are accepted, whatever the request asked for.
+func (a *Answer) checkContentType(h http.Header) *Fault {
+	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return NewFault(ClassContent, fmt.Errorf("the answer is encoded as %q", e))
+	}
+	contentType := h.Get("Content-Type")
+	kind, err := contentType, error(nil)
+	if contentType != jsonType && contentType != eventStream { // The usual types need no parser.
+		kind, _, err = mime.ParseMediaType(contentType)
+	}
+	framed := a.target.framing
+	switch {
+	case framed != "" && err == nil && kind == framed.ContentType():
+		a.Stream, a.body = true, framing.NewReader(framed, a.body)
+	case err == nil && kind == eventStream:
+		a.Stream = true
+	case err == nil && kind == framing.EventStream.ContentType():
+		a.Stream, a.body = true, framing.NewReader(framing.EventStream, a.body)
+	case err == nil && (kind == jsonType || strings.HasSuffix(kind, "+json")):
+	default:
+		return NewFault(ClassContent, fmt.Errorf("the answer is of type %q", contentType))
+	}
+	return nil
 }
 
 // target returns the target of a route. When there are too many, all targets are dropped.
@@ -162,6 +260,65 @@ func (c *Client) addTarget(key targetKey, path string) (*target, error) {
 	}
 	c.targets[key] = t
 	return t, nil
+}
+
+func (c *Client) prepare(p targetConfig) (*target, error) {
+	base, auth := p.provider.BaseURL, p.provider.Auth
+	if p.wire != nil {
+		base, auth = p.wire.Base, p.wire.Auth
+	}
+	address := base + p.path
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("provider: %q is not an address", address)
+	}
+	h := http.Header{
+		"Content-Type":    {"application/json"},
+		"Accept":          {"application/json, text/event-stream"},
+		"Accept-Encoding": {"identity"},
+		"User-Agent":      {userAgent},
+	}
+	for name, value := range p.provider.Headers {
+		h.Set(name, value)
+	}
+	t := &target{url: u, header: h, now: c.now, errors: p.errors, ownPaths: p.base}
+	if p.wire != nil {
+		t.useWire(p.wire, p.counts, p.stream)
+	}
+	a, err := c.newAccess(p.provider, auth, p.secret, h)
+	if err != nil {
+		return nil, err
+	}
+	a.addQuery(u)
+	t.access = a
+	if t.transport, err = c.transport(transportKey{connect: p.connect, proxy: p.provider.Proxy}); err != nil {
+		return nil, err
+	}
+	if t.singleUse, err = c.transport(transportKey{connect: p.connect, proxy: p.provider.Proxy, single: true}); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// useWire prepares a target for calls that do not go to the provider as the style has them. Answers with another framing than that of
+// server-sent events are asked for as JSON, because such providers choose the framing by the path.
+func (t *target) useWire(w *catalog.Wire, counts, stream bool) {
+	for name, value := range w.Headers {
+		t.header.Set(name, value)
+	}
+	body := w.Body
+	if counts {
+		body = w.CountBody
+	}
+	if !body.IsZero() {
+		t.body = newBodyChange(&body)
+	}
+	if kind := framing.Kind(w.Framing); kind != framing.SSE {
+		t.header.Set("Accept", jsonType)
+		if stream {
+			t.framing = kind
+		}
+	}
 }
 
 // expandPath returns the path of a style with the model and the method in its path. In the Converse style, a slash is part of the name

@@ -431,3 +431,25 @@ func (c Class) refuse(what string, wait time.Duration) error {
 	return app.Errorf(app.Exhausted, "rate_limit_exceeded", "The %s of this account are used up. Try again in %d s.", what, seconds).
 		After(time.Duration(seconds) * time.Second)
 }
+
+// bounds are the numbers of the call's gates.
+func (a *Request) bounds() [gatesCount]bounds {
+	if a.Concurrency <= 0 {
+		a.Concurrency = ConcurrencyStandard
+	}
+	b := [gatesCount]bounds{
+		accountGate: {
+			places: int64(a.Concurrency), requests: a.Account.RequestsPerMinute, tokens: min(a.Account.TokensPerMinute, tokensPerMinuteMx),
+		},
+		modelGate: {
+			places: int64(a.ModelConcurrency), requests: a.RequestsPerMinute, daily: a.RequestsPerDay,
+			tokens: min(a.TokensPerMinute, tokensPerMinuteMx),
+		},
+	}
+	if a.Key.limited() {
+		b[keyGate] = bounds{
+			places: int64(a.Key.Concurrency), requests: a.Key.RequestsPerMinute, tokens: min(a.Key.TokensPerMinute, tokensPerMinuteMx),
+		}
+	}
+	return b
+}

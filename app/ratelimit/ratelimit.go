@@ -68,28 +68,6 @@ const (
 	gatesCount
 )
 
-// bounds are the numbers of the call's gates.
-func (a *Request) bounds() [gatesCount]bounds {
-	if a.Concurrency <= 0 {
-		a.Concurrency = ConcurrencyStandard
-	}
-	b := [gatesCount]bounds{
-		accountGate: {
-			places: int64(a.Concurrency), requests: a.Account.RequestsPerMinute, tokens: min(a.Account.TokensPerMinute, tokensPerMinuteMx),
-		},
-		modelGate: {
-			places: int64(a.ModelConcurrency), requests: a.RequestsPerMinute, daily: a.RequestsPerDay,
-			tokens: min(a.TokensPerMinute, tokensPerMinuteMx),
-		},
-	}
-	if a.Key.limited() {
-		b[keyGate] = bounds{
-			places: int64(a.Key.Concurrency), requests: a.Key.RequestsPerMinute, tokens: min(a.Key.TokensPerMinute, tokensPerMinuteMx),
-		}
-	}
-	return b
-}
-
 // Options configure a Limiter.
 type Options struct {
 	Now     app.Clock

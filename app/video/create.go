@@ -338,9 +338,7 @@ func (s *Service) upstreamRequest(p *plan, row *jobRow) videoapi.CreateRequest {
 	}
 	o.Image, o.Callback = p.image, strings.TrimRight(s.o.BaseURL, "/")+"/callbacks/videos/"+*row.CallbackToken
 	if source := p.source; source != nil {
-		o.Source = &videoapi.Source{URL: source.heard().Video, Open: func(ctx context.Context) (io.ReadCloser, error) {
-			return s.o.Store.Open(ctx, key(source.AccountID, source.ID, Movie))
-		}}
+		o.Source = &videoapi.Source{URL: source.heard().Video}
 		if source.UpstreamID != nil {
 			o.Source.ID = *source.UpstreamID
 		}

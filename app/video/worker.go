@@ -119,20 +119,20 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 	}
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	working.Go(func() { s.gauge(ctx) })
-	err := postgres.Follow(ctx, dsn, []string{channel, workChannel}, postgres.Handler{
-		Notify: func(on, id string) {
-			if on == workChannel {
-				s.work.wake()
-				return
-			}
-			s.work.following.notify(id)
-		},
-		Lost: func(err error) { s.o.Log.Warn("video worker: listening for changes failed, retrying", "error", err) },
-	})
+	for n, lost := range postgres.Listen(ctx, dsn, channel, workChannel) {
+		switch {
+		case lost != nil:
+			s.o.Log.Warn("video worker: listening for changes failed, retrying", "error", lost)
+		case n.Channel == workChannel:
+			s.work.wake()
+		default:
+			s.work.following.notify(n.Payload)
+		}
+	}
 	stop := time.AfterFunc(s.waits().StopMax, cut)
 	defer stop.Stop()
 	working.Wait()
-	return err
+	return ctx.Err()
 }
 
 // sweep removes what copies that were killed have left in the folder of temporary files.

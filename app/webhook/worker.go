@@ -54,13 +54,15 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 	defer others.Wait()
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	others.Go(func() {
-		// The error is that of ctx, which Run returns as well.
-		_ = postgres.Listen(ctx, dsn, []string{"webhooks"}, func(string, string) {
+		for _, lost := range postgres.Listen(ctx, dsn, "webhooks") {
+			if lost != nil {
+				continue
+			}
 			select {
 			case wake <- struct{}{}:
 			default: // The worker has been woken already.
 			}
-		})
+		}
 	})
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	others.Go(func() { s.sweepEvery(ctx) })

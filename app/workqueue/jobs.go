@@ -34,9 +34,6 @@ const (
 	JobGivenUp JobState = "given_up"
 )
 
-// JobStates are all states of jobs.
-func JobStates() []JobState { return []JobState{JobFailing, JobWaiting, JobWorking, JobGivenUp} }
-
 // Job is one row of a queue as operators see it. It holds neither secrets nor content of customers.
 type Job struct {
 	ID string `db:"id"`

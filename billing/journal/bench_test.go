@@ -109,11 +109,12 @@ func BenchmarkReplay(b *testing.B) {
 	for b.Loop() {
 		after := journal.LSN(0)
 		for after < records {
-			last, err := l.Read(after, 1000, 1<<20, func(journal.Record) error { return nil })
-			if err != nil {
-				b.Fatal(err)
+			for r, err := range l.Read(after, 1000, 1<<20) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				after = r.LSN
 			}
-			after = last
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*records), "ns/record")

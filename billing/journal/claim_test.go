@@ -197,9 +197,15 @@ func TestARecordHasALimit(t *testing.T) {
 	if err := l.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := l.Read(0, 100, 10*journal.RecordBytesMax, func(journal.Record) error { return nil })
-	if err != nil || n != 10 {
-		t.Fatalf("read to %d: %v", n, err)
+	n := journal.LSN(0)
+	for r, err := range l.Read(0, 100, 10*journal.RecordBytesMax) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = r.LSN
+	}
+	if n != 10 {
+		t.Fatalf("read to %d", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -61,15 +62,10 @@ func verify(t testing.TB, l *journal.Log, last journal.LSN) {
 	t.Helper()
 	n := journal.LSN(0)
 	for n < l.Durable() {
-		next, err := l.Read(n, 7, 1<<20, func(r journal.Record) error {
-			n++
-			if r.LSN != n || !bytes.Equal(r.Data, payload(int(n))) || r.Kind != 'S' {
-				return fmt.Errorf("record %d is %d %c %q", n, r.LSN, r.Kind, r.Data)
+		for r, err := range l.Read(n, 7, 1<<20) {
+			if n++; err != nil || r.LSN != n || !bytes.Equal(r.Data, payload(int(n))) || r.Kind != 'S' {
+				t.Fatalf("record %d is %d %c %q: %v", n, r.LSN, r.Kind, r.Data, err)
 			}
-			return nil
-		})
-		if err != nil || next != n {
-			t.Fatalf("read: %d, %v", next, err)
 		}
 	}
 	if n != last {
@@ -281,7 +277,9 @@ func TestAJournalGoesOnAfterTheBooksCursor(t *testing.T) {
 	if err := l.StartAfter(1002, 0); err == nil || !strings.Contains(err.Error(), "1002") {
 		t.Fatalf("a journal that lost its end starts: %v", err)
 	}
-	if _, err := l.Read(5, 1, 1, nil); err == nil || !strings.Contains(err.Error(), "record 6 is wanted") {
+	next, stop := iter.Pull2(l.Read(5, 1, 1))
+	defer stop()
+	if _, err, _ := next(); err == nil || !strings.Contains(err.Error(), "record 6 is wanted") {
 		t.Fatalf("records that are not there are read: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -34,6 +35,49 @@ func (l *Log) Commit() error { return l.flush(true, 0) }
 
 // Write passes what was appended to the operating system, so it survives a kill of the process, but not a power cut.
 func (l *Log) Write() error { return l.flush(false, 0) }
+
+// Wait returns nil when the record and all before it survive a power cut. The caller itself commits when Run does not run, or when the
+// context cannot end and no flush runs. An error that is app.Unavailable means that the log is dead and that the record may exist or not.
+func (l *Log) Wait(ctx context.Context, lsn LSN) error {
+	a := &l.appender
+	for {
+		l.mu.Lock()
+		if lsn <= a.durable {
+			l.mu.Unlock()
+			return nil
+		}
+		if err := a.err; err != nil {
+			l.mu.Unlock()
+			return unavailable(err)
+		}
+		if lsn > a.last {
+			l.mu.Unlock()
+			return fmt.Errorf("journal: record %d was never appended", lsn)
+		}
+		done := a.next
+		// A caller that waits without an end commits by itself while no flush runs, which takes less than to wake Run and be woken.
+		commits := !a.running || ctx.Done() == nil && a.busy.IsZero()
+		switch {
+		case lsn <= a.taken:
+			done = a.syncing
+		case !commits && a.wanted < lsn:
+			a.wanted = lsn
+			signal(l.flusher.hurry)
+		}
+		l.mu.Unlock()
+		if commits {
+			if err := l.flush(true, lsn); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
 
 // flush writes what was appended, unless the record wanted is durable already; zero for all records.
 func (l *Log) flush(sync bool, wanted LSN) error {

@@ -73,6 +73,9 @@ func (d *Directory) Create(name string, size int64) (File, error) {
 	}
 	err = allocate(f, size)
 	if err == nil {
+		err = fill(f, size)
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	if err == nil {

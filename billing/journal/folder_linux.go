@@ -6,14 +6,14 @@ import (
 	"syscall"
 )
 
-// allocate reserves the space first, so a full disk fails at once. The zeros are still written, because blocks that were
-// never written cost a change of metadata at every sync.
+// allocate reserves the space of a file where the disk can, so that a full disk fails at once. The zeros must still be written, because
+// blocks that were never written cost a change of metadata at every sync.
 func allocate(f *os.File, size int64) error {
 	err := eintr(func() error { return syscall.Fallocate(int(f.Fd()), 0, 0, size) })
-	if err != nil && !errors.Is(err, syscall.EOPNOTSUPP) {
-		return err
+	if errors.Is(err, syscall.EOPNOTSUPP) {
+		return nil
 	}
-	return fill(f, size)
+	return err
 }
 
 func dataSync(f *os.File) error {

@@ -4,6 +4,6 @@ package journal
 
 import "os"
 
-func allocate(f *os.File, size int64) error { return fill(f, size) }
+func allocate(*os.File, int64) error { return nil }
 
 func dataSync(f *os.File) error { return f.Sync() }

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -51,49 +50,6 @@ func (l *Log) Append(kind Kind, data []byte) (LSN, error) {
 	return lsn, nil
 }
 
-// Wait returns nil when the record and all before it survive a power cut. The caller itself commits when Run does not run, or when the
-// context cannot end and no flush runs. An error that is app.Unavailable means that the log is dead and that the record may exist or not.
-func (l *Log) Wait(ctx context.Context, lsn LSN) error {
-	a := &l.appender
-	for {
-		l.mu.Lock()
-		if lsn <= a.durable {
-			l.mu.Unlock()
-			return nil
-		}
-		if err := a.err; err != nil {
-			l.mu.Unlock()
-			return unavailable(err)
-		}
-		if lsn > a.last {
-			l.mu.Unlock()
-			return fmt.Errorf("journal: record %d was never appended", lsn)
-		}
-		done := a.next
-		// A caller that waits without an end commits by itself while no flush runs, which takes less than to wake Run and be woken.
-		commits := !a.running || ctx.Done() == nil && a.busy.IsZero()
-		switch {
-		case lsn <= a.taken:
-			done = a.syncing
-		case !commits && a.wanted < lsn:
-			a.wanted = lsn
-			signal(l.flusher.hurry)
-		}
-		l.mu.Unlock()
-		if commits {
-			if err := l.flush(true, lsn); err != nil {
-				return err
-			}
-			continue
-		}
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -113,21 +69,6 @@ func (l *Log) fail(err error) {
 		l.appender.fail(err)
 		signal(l.flusher.hurry) // Run ends.
 	}
-}
-
-// First is the oldest record that the log still has, or the next one when there is none.
-func (l *Log) First() LSN {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.firstKept()
-}
-
-// firstKept is First for a caller that holds mu.
-func (l *Log) firstKept() LSN {
-	if list := l.segments.all(); len(list) > 0 {
-		return list[0].first
-	}
-	return l.appender.written + 1
 }
 
 // Last is the newest record that was appended.

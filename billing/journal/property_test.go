@@ -189,18 +189,16 @@ func (w *world) check() {
 		w.t.Fatalf("record %d is needed, and %d is the oldest kept", w.open, first)
 	}
 	for last := first - 1; last < w.log.Durable(); {
-		next, err := w.log.Read(last, rapid.IntRange(1, 20).Draw(w.t, "records"), 1<<20, func(r journal.Record) error {
-			last++
-			if r.LSN != last {
+		for r, err := range w.log.Read(last, rapid.IntRange(1, 20).Draw(w.t, "records"), 1<<20) {
+			if err != nil {
+				w.t.Fatalf("read after %d: %v", last, err)
+			}
+			if last++; r.LSN != last {
 				w.t.Fatalf("record %d comes in the place of %d", r.LSN, last)
 			}
 			if got := text(r.Kind, r.Data); got != w.records[last] {
 				w.t.Fatalf("record %d is %s and was %s", last, got, w.records[last])
 			}
-			return nil
-		})
-		if err != nil || next != last {
-			w.t.Fatalf("read after %d: %d, %v", last, next, err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 )
 
 // follower is the position where the last Read stopped, where the next one usually continues.
@@ -29,40 +30,58 @@ func (f *follower) close() error {
 // Synced has a value when records have become durable since the last one was received. It is for the one reader of the log.
 func (l *Log) Synced() <-chan struct{} { return l.flusher.synced }
 
-// Read calls visit for the durable records after the given one, in order, up to a number of records or bytes. It returns the
-// last record that visit accepted without an error. It fails when a requested record was removed.
-func (l *Log) Read(after LSN, recordsMax, bytesMax int, visit func(Record) error) (LSN, error) {
-	l.reading.Lock()
-	defer l.reading.Unlock()
+// First is the oldest record that the log still has, or the next one when there is none.
+func (l *Log) First() LSN {
 	l.mu.Lock()
-	durable, first := l.appender.durable, l.firstKept()
-	l.mu.Unlock()
-	if after >= durable {
-		return after, nil
+	defer l.mu.Unlock()
+	return l.firstKept()
+}
+
+// firstKept is First for a caller that holds mu.
+func (l *Log) firstKept() LSN {
+	if list := l.segments.all(); len(list) > 0 {
+		return list[0].first
 	}
-	if after+1 < first {
-		return after, fmt.Errorf("journal: record %d is wanted, and the oldest that is kept is %d", after+1, first)
-	}
-	if l.follow.reader != nil {
-		l.follow.reader.forget()
-	}
-	bytes := 0
-	for n := 0; n < recordsMax && bytes < bytesMax && after < durable; n++ {
-		rec, err := l.read(after + 1)
-		if err != nil {
-			return after, err
+	return l.appender.written + 1
+}
+
+// Read returns the durable records after the given one, in order, up to a number of records or bytes. The data of a record is valid until
+// the next one. An error comes without a record and is the last pair: a requested record was removed or cannot be read.
+func (l *Log) Read(after LSN, recordsMax, bytesMax int) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		l.reading.Lock()
+		defer l.reading.Unlock()
+		l.mu.Lock()
+		durable, first := l.appender.durable, l.firstKept()
+		l.mu.Unlock()
+		if after >= durable {
+			return
 		}
-		if n == 0 {
-			l.follow.begun, l.follow.begunOffset = rec.LSN, l.follow.reader.offset
+		if after+1 < first {
+			yield(Record{}, fmt.Errorf("journal: record %d is wanted, and the oldest that is kept is %d", after+1, first))
+			return
 		}
-		if err := visit(rec); err != nil {
-			return after, err
+		if l.follow.reader != nil {
+			l.follow.reader.forget()
 		}
-		l.follow.reader.skip(rec)
-		after = rec.LSN
-		bytes += len(rec.Data)
+		bytes := 0
+		for n := 0; n < recordsMax && bytes < bytesMax && after < durable; n++ {
+			rec, err := l.read(after + 1)
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			if n == 0 {
+				l.follow.begun, l.follow.begunOffset = rec.LSN, l.follow.reader.offset
+			}
+			l.follow.reader.skip(rec)
+			if !yield(rec, nil) {
+				return
+			}
+			after = rec.LSN
+			bytes += len(rec.Data)
+		}
 	}
-	return after, nil
 }
 
 // read reads one durable record, which must exist.

@@ -130,15 +130,19 @@ func (m *Manager) resize(took time.Duration, err error) (smaller bool) {
 // collect reads the next settlements from the journal and returns the position it read up to.
 func (m *Manager) collect(from journal.LSN) (entries []entry, to journal.LSN, more bool, err error) {
 	records, size, most := 0, 0, m.applier.size.max()
-	to, err = m.o.Journal.Read(m.applier.read.next(from), most, batchBytesMax, func(r journal.Record) error {
+	to = m.applier.read.next(from)
+	for r, err := range m.o.Journal.Read(to, most, batchBytesMax) {
+		if err != nil {
+			return nil, to, false, err
+		}
+		to = r.LSN
 		records++
 		size += len(r.Data)
 		if r.Kind == kindSettlement {
 			entries = append(entries, entry{r.LSN, slices.Clone(r.Data)})
 		}
-		return nil
-	})
-	return entries, to, records == most || size >= batchBytesMax, err
+	}
+	return entries, to, records == most || size >= batchBytesMax, nil
 }
 
 // applyEntries applies a batch. When the ledger rejects the batch for its content, applyEntries halves it until the record at

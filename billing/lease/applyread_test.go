@@ -58,12 +58,14 @@ func TestAnotherReadFromTheSamePlaceDoesNotSearchIt(t *testing.T) {
 	for _, from := range []journal.LSN{records - 10, records / 2, records - 10, records - 10} {
 		for range reads {
 			var seen []journal.LSN
-			_, err := log.Read(from, 5, 1<<20, func(r journal.Record) error {
+			for r, err := range log.Read(from, 5, 1<<20) {
+				if err != nil {
+					t.Fatal(err)
+				}
 				seen = append(seen, r.LSN)
-				return nil
-			})
-			if err != nil || len(seen) != 5 || seen[0] != from+1 || seen[4] != from+5 {
-				t.Fatal(seen, err)
+			}
+			if len(seen) != 5 || seen[0] != from+1 || seen[4] != from+5 {
+				t.Fatal(seen)
 			}
 		}
 	}

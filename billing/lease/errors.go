@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"umg/app"
-	"umg/billing"
 )
 
 // errAway is a refusal that the gateway itself causes, so the caller should retry.
@@ -28,25 +27,4 @@ func unavailable(err error) error {
 func transient(err error) bool {
 	return isUnavailable(err) || errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded)
-}
-
-// refusal is the error that the caller of a hold receives. The credit account is the key's budget if budget is set, else the
-// account.
-func (m *Manager) refusal(err error, r billing.HoldRequest, budget bool) error {
-	var short *InsufficientCredit
-	switch {
-	case errors.As(err, &short):
-		switch {
-		case budget:
-			return m.refuse(billing.OverBudget(r.Min, short.Balance, short.Period.Next(m.o.Now())), &m.counters.refusedBudget)
-		case short.Limit.Set():
-			return m.refuse(billing.OverLimit(r.Min, short.Balance, short.Limit), &m.counters.refusedLimit)
-		}
-		return m.refuse(billing.Unfunded(r.Min, short.Balance), &m.counters.refusedUnfunded)
-	case errors.Is(err, ErrFenced):
-		return m.refuse(errAway("The service is restarting.").Because(err), &m.counters.refusedAway)
-	case app.KindOf(err) == app.Forbidden:
-		return m.refuse(err, &m.counters.refusedFrozen)
-	}
-	return m.refuse(err, &m.counters.refusedAway)
 }

@@ -21,12 +21,11 @@ func (r *replica) records() (all []journal.Record) {
 	if err := r.log.Commit(); err != nil {
 		r.t.Fatal(err)
 	}
-	_, err := r.log.Read(0, 1000, 1<<20, func(one journal.Record) error {
+	for one, err := range r.log.Read(0, 1000, 1<<20) {
+		if err != nil {
+			r.t.Fatal(err)
+		}
 		all = append(all, journal.Record{LSN: one.LSN, Kind: one.Kind, Data: []byte(string(one.Data))})
-		return nil
-	})
-	if err != nil {
-		r.t.Fatal(err)
 	}
 	return all
 }
@@ -72,8 +71,10 @@ func TestAMarkOfALongStreamIsSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole, small := 0, 0
-		_, err := r.log.Read(before, 1000, 1<<20, func(one journal.Record) error {
+		for one, err := range r.log.Read(before, 1000, 1<<20) {
 			switch {
+			case err != nil:
+				t.Fatal(err)
 			case one.Kind == kindMark:
 				whole++
 			case one.Kind == kindChange && journalPrefix+len(one.Data) <= 64:
@@ -81,10 +82,6 @@ func TestAMarkOfALongStreamIsSmall(t *testing.T) {
 			default:
 				t.Errorf("record %d of kind %q has %d bytes", one.LSN, one.Kind, journalPrefix+len(one.Data))
 			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 		if whole > 4 || whole+small != 100 {
 			t.Errorf("%d whole marks and %d small ones of 100", whole, small)

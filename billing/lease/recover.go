@@ -87,14 +87,15 @@ func (m *Manager) readJournal(start Start) (map[string][]byte, error) {
 	}
 	open := newOpenCalls()
 	for at := max(from, log.First()) - 1; ; {
-		to, err := log.Read(at, batchRecordsMax, batchBytesMax, func(r journal.Record) error {
-			if err := m.readRecord(open, r); err != nil {
-				return fmt.Errorf("record %d of the journal: %w", r.LSN, err)
+		to := at
+		for r, err := range log.Read(at, batchRecordsMax, batchBytesMax) {
+			if err != nil {
+				return nil, err
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
+			if err := m.readRecord(open, r); err != nil {
+				return nil, fmt.Errorf("record %d of the journal: %w", r.LSN, err)
+			}
+			to = r.LSN
 		}
 		if to == at {
 			return open.settlements()

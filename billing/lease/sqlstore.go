@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"umg/app"
 	"umg/app/postgres"
 	"umg/billing"
-	"umg/billing/journal"
 )
 
 // These limits bound one step in the database. A step that is not answered in time has an unknown outcome and is repeated.
@@ -37,22 +35,6 @@ type SQLStore struct {
 func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLStore {
 	return &SQLStore{db: db, applier: db, now: now, ids: ids}
 }
-
-// ApplyStatementMax is how long the statement for a batch of the journal may take. The rows of its accounts stay locked for
-// that time.
-const ApplyStatementMax = 10 * time.Second
-
-// SetApplier gives batches of the journal their own pool, whose statements may take ApplyStatementMax. Call it before using
-// the store.
-func (s *SQLStore) SetApplier(db *sqlx.DB) { s.applier = db }
-
-// Counts are totals since the start: settlements whose lease was gone, and calls that cost more than their hold covered.
-type Counts struct {
-	Late, Overruns int64
-}
-
-// Counts reads the counters.
-func (s *SQLStore) Counts() Counts { return Counts{Late: s.late.Load(), Overruns: s.overruns.Load()} }
 
 // Register begins an epoch of a replica. The leases of earlier epochs stay until Retire, because their settlements must be
 // applied first.
@@ -139,42 +121,6 @@ func (l *leaseRow) into(result *string) []any {
 	return []any{result, &l.Granted, &l.Returned, &l.Spent, &l.balance.Posted, &l.balance.Held, &l.ReturnImmediately}
 }
 
-// Apply charges a batch and returns the position up to which the journal is applied. Without a journal it also works for an
-// ended epoch, because the account must pay for an answer that a client received.
-func (s *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
-	var result string
-	var applied, late, overruns int64
-	const query = `select result, applied, late, overruns from apply_settlements($1, $2, $3, $4, $5, $6, $7, $8, $9)`
-	args := []any{
-		r.ID, r.Epoch, int64(batch.From), int64(batch.To), int64(batch.Open), array(batch.Records), array(batch.Marks),
-		s.ids.New("txn"), s.now().UTC(),
-	}
-	answer := []any{&result, &applied, &late, &overruns}
-	var err error
-	if batch.To == 0 {
-		err = s.stepIfCallerWaits(ctx, "apply", batch.Seal, query, args, answer...)
-	} else {
-		err = stepOver(ctx, s.applier, "apply", query, args, answer...)
-	}
-	if isStatementTimeout(err) {
-		err = app.ErrStore(errors.Join(ErrSlow, err))
-	}
-	if err != nil {
-		return 0, err
-	}
-	if result == "fenced" {
-		return 0, ErrFenced
-	}
-	s.late.Add(late)
-	s.overruns.Add(overruns)
-	return journal.LSN(applied), nil
-}
-
-// array joins JSON values into one array as text, which is how the driver sends JSON.
-func array(values [][]byte) string {
-	return "[" + string(bytes.Join(values, []byte{','})) + "]"
-}
-
 // Marks lists the marks of calls that earlier epochs never settled, and those of other replicas whose epoch has ended.
 func (s *SQLStore) Marks(ctx context.Context, r Replica) (marks [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
@@ -253,25 +199,4 @@ func stepOver(ctx context.Context, db *sqlx.DB, verb, query string, args []any, 
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
 	return postgres.StoreError("lease: "+verb, postgres.QueryRow(ctx, db, query, args, dest...))
-}
-
-// isStatementTimeout reports whether the database canceled a statement because it exceeded the statement timeout.
-func isStatementTimeout(err error) bool {
-	var coded interface{ SQLState() string }
-	return errors.As(err, &coded) && coded.SQLState() == "57014"
-}
-
-// stepIfCallerWaits is a step that commits only when its caller still waits. The gateway withholds an answer whose charge is not
-// known to be in the ledger, and a stalled database may finish a statement after its caller has given up. So the transaction
-// commits only after the answer arrived and seal agreed.
-func (s *SQLStore) stepIfCallerWaits(ctx context.Context, verb string, seal func() bool, query string, args []any, dest ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, stepMax)
-	defer cancel()
-	return postgres.StoreError("lease: "+verb, postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		err := tx.QueryRowContext(ctx, query, args...).Scan(dest...)
-		if err == nil && seal != nil && !seal() {
-			err = errWithdrawn
-		}
-		return err
-	}))
 }

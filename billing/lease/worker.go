@@ -339,12 +339,13 @@ func (m *Manager) listen(ctx context.Context) {
 	if m.o.DSN == "" {
 		return
 	}
-	_ = postgres.Follow(ctx, m.o.DSN, []string{recallChannel}, postgres.Handler{
-		Notify: func(_, creditAccountID string) { m.recall(creditAccountID) },
-		Lost: func(err error) {
-			m.o.Log.Warn("lease recall listener disconnected", "error", err)
-		},
-	})
+	for n, lost := range postgres.Listen(ctx, m.o.DSN, recallChannel) {
+		if lost != nil {
+			m.o.Log.Warn("lease recall listener disconnected", "error", lost)
+		} else {
+			m.recall(n.Payload)
+		}
+	}
 }
 
 // recall returns the free credit of a credit account. An empty id means that any recall may have been missed, so every idle

@@ -285,24 +285,9 @@ func TestOrderingRoutesKeepsTheSet(t *testing.T) {
 	refused(t, err, "route_not_found", "routes", "no route to x at west")
 }
 
-func TestRemovingRoutes(t *testing.T) {
+func TestReplacingAnUnknownModelFails(t *testing.T) {
 	t.Parallel()
-	f := parse(t, someFile)
-	unchanged(t, f)
-	next := must(t)(RemoveRoute(f, "acme/one", "south", "one-2"))
-	if len(next.Models[0].Routes) != 1 || len(catalog.Check(next)) > 0 {
-		t.Errorf("%+v, %v", next.Models[0].Routes, catalog.Check(next))
-	}
-	_, err := RemoveRoute(next, "acme/one", "north", "one-1")
-	refused(t, err, "last_route", "routes", "last route of acme/one")
-	_, err = RemoveRoute(next, "acme/one", "south", "one-2")
-	refused(t, err, "route_not_found", "routes", "")
-	coming := f.Models[1]
-	coming.Availability = catalog.Coming
-	if next := must(t)(RemoveRoute(must(t)(ReplaceModel(f, coming)), "acme/two", "south", "two-1")); len(next.Models[1].Routes) > 0 {
-		t.Error("a coming model keeps its last route")
-	}
-	_, err = ReplaceModel(f, catalog.FileModel{ID: "acme/nine"})
+	_, err := ReplaceModel(parse(t, someFile), catalog.FileModel{ID: "acme/nine"})
 	refused(t, err, "model_not_found", "model", "nine")
 }
 

@@ -73,22 +73,6 @@ func findRoute(m *catalog.FileModel, o RouteOrder) (catalog.FileRoute, error) {
 		m.ID, len(found), o.Model, o.Provider)
 }
 
-// RemoveRoute removes the routes of a model to a provider's model. It returns an error when an available model would have none left.
-func RemoveRoute(f catalog.File, id, provider, model string) (catalog.File, error) {
-	return withModel(f, id, func(m *catalog.FileModel) error {
-		left := slices.DeleteFunc(slices.Clone(m.Routes), func(r catalog.FileRoute) bool { return r.Provider == provider && r.Model == model })
-		switch {
-		case len(left) == len(m.Routes):
-			return errNoRoute(id, provider, model)
-		case len(left) == 0 && m.Availability == catalog.Available:
-			return app.Errorf(app.Conflict, "last_route", "%s at %s is the last route of %s. Retire the model, or add another route first.",
-				model, provider, id).At("routes")
-		}
-		m.Routes = left
-		return nil
-	})
-}
-
 func errNoRoute(id, provider, model string) error {
 	return app.Errorf(app.NotFound, "route_not_found", "%s has no route to %s at %s.", id, model, provider).At("routes")
 }

@@ -12,7 +12,7 @@ func (m *Monitor) Forget() { m.dropIdle() }
 // FirstByteP95 is the time in which 95 of 100 recent streams of a route began, when enough of them are known.
 func (m *Monitor) FirstByteP95(r *catalog.Route) (time.Duration, bool) {
 	now := m.since()
-	s := m.lock(r.Provider)
+	s, u := m.lock(r, now)
 	defer s.mu.Unlock()
-	return s.upstream(r.Model, now).firstBytes.percentile(hedgePercentile, now)
+	return u.firstBytes.percentile(hedgePercentile, now)
 }

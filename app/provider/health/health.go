@@ -15,20 +15,6 @@ import (
 	"umg/app/catalog"
 )
 
-// Block is the reason why an attempt may not be made now. It is empty when the attempt may be made.
-type Block string
-
-// These are the blocks.
-const (
-	Ejected      Block = "ejected" // Calls of the model failed. The ejection has not ended, or its probe is in progress.
-	Paused       Block = "paused"  // An operator has paused the provider.
-	LimitReached Block = "crowded" // The provider's own limits are used up.
-	// SpendCapReached means that a spend cap of the provider, or one of each of its credentials, is reached.
-	SpendCapReached Block = "capped"
-	CoolingDown     Block = "resting" // Every credential of the provider is in cooldown.
-	Slow            Block = "slow"    // The route is ejected because another route answers sooner. It is used when the others have failed.
-)
-
 // Options configure a Monitor. Now and Random are required.
 type Options struct {
 	Now    app.Clock
@@ -84,9 +70,8 @@ func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 		return Try{}, Paused
 	}
 	now := m.since()
-	s := m.lock(r.Provider)
+	s, u := m.lock(r, now)
 	defer s.mu.Unlock()
-	u := s.upstream(r.Model, now)
 	spent := m.spentUp(r.Provider)
 	credential, block := s.check(r, u, spent, now)
 	if block != "" && (!force || block == LimitReached || block == SpendCapReached) {
@@ -103,16 +88,4 @@ func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 		Credential: credential, monitor: m, route: r, provider: s, upstream: u, began: now, epoch: u.breaker.epoch, number: u.breaker.number(),
 		ejected: u.breaker.ejected, probe: u.breaker.begin(now, r.Timeouts.FirstByte),
 	}, ""
-}
-
-// Blocked returns the block that Begin would return, without starting an attempt.
-func (m *Monitor) Blocked(r *catalog.Route) Block {
-	if m.ProviderPaused(r.Provider.ID) {
-		return Paused
-	}
-	now := m.since()
-	s := m.lock(r.Provider)
-	defer s.mu.Unlock()
-	_, block := s.check(r, s.upstream(r.Model, now), m.spentUp(r.Provider), now)
-	return block
 }

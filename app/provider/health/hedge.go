@@ -19,9 +19,6 @@ const (
 // has become slow would soon delay its own hedges.
 const hedgeTimes = 3
 
-// unhedgedProbeAfter is how long after its ejection a slow route is probed even without hedge budget.
-const unhedgedProbeAfter = 2 * time.Minute
-
 // These numbers define the hedge budget of a route. Each call earns a tenth of a hedge. A route begins with hedgeBurst hedges, the maximum.
 const (
 	hedgeBurst  = 10
@@ -63,18 +60,15 @@ func (t *Try) HedgeAfter(routes []catalog.Route) time.Duration {
 // PassedOver counts a call that goes to another route because this one is slow. The call earns the route a tenth of a hedge for a later
 // probe.
 func (m *Monitor) PassedOver(r *catalog.Route) {
-	now := m.since()
-	s := m.lock(r.Provider)
+	s, u := m.lock(r, m.since())
 	defer s.mu.Unlock()
-	s.upstream(r.Model, now).earnHedge()
+	u.earnHedge()
 }
 
 // MayHedge takes one hedge from the budget of the route whose answer is late.
 func (m *Monitor) MayHedge(r *catalog.Route) bool {
-	now := m.since()
-	s := m.lock(r.Provider)
+	s, u := m.lock(r, m.since())
 	defer s.mu.Unlock()
-	u := s.upstream(r.Model, now)
 	if !u.mayHedge() {
 		return false
 	}
@@ -93,9 +87,8 @@ func (t *Try) slow(firstByte time.Duration) bool { return t.slowAfter > 0 && fir
 // when few are known.
 func (m *Monitor) earnHedge(r *catalog.Route, whole bool, standard time.Duration) time.Duration {
 	now := m.since()
-	s := m.lock(r.Provider)
+	s, u := m.lock(r, now)
 	defer s.mu.Unlock()
-	u := s.upstream(r.Model, now)
 	u.earnHedge()
 	p95, enough := u.waits(whole).percentile(hedgePercentile, now)
 	if !enough {
@@ -107,9 +100,9 @@ func (m *Monitor) earnHedge(r *catalog.Route, whole bool, standard time.Duration
 // usualFirstByte returns the 95th percentile of recent times to first byte of a route. It reports false when too few are known.
 func (m *Monitor) usualFirstByte(r *catalog.Route) (time.Duration, bool) {
 	now := m.since()
-	s := m.lock(r.Provider)
+	s, u := m.lock(r, now)
 	defer s.mu.Unlock()
-	h := &s.upstream(r.Model, now).firstBytes
+	h := &u.firstBytes
 	if p95, enough := h.percentile(hedgePercentile, now); enough {
 		return p95, true
 	}
@@ -117,12 +110,6 @@ func (m *Monitor) usualFirstByte(r *catalog.Route) (time.Duration, bool) {
 }
 
 func (u *upstream) mayHedge() bool { return u.hedgesSpent+hedgeTenths <= hedgeBurst*hedgeTenths }
-
-// waitsForHedge reports whether a slow route is not probed yet, because the probe could have no hedge.
-func (u *upstream) waitsForHedge(now time.Duration) bool {
-	b := &u.breaker
-	return b.ejected && b.slow && now < b.until+unhedgedProbeAfter && !u.mayHedge()
-}
 
 func (u *upstream) earnHedge() { u.hedgesSpent = max(0, u.hedgesSpent-1) }
 

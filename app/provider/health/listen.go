@@ -23,14 +23,17 @@ func (m *Monitor) Run(ctx context.Context, dsn string) error {
 		defer close(done)
 		m.runTicker(ctx)
 	}()
-	err := postgres.Listen(ctx, dsn, []string{channel}, func(string, string) {
+	for _, lost := range postgres.Listen(ctx, dsn, channel) {
+		if lost != nil {
+			continue
+		}
 		select {
 		case m.pausesChanged <- struct{}{}:
 		default: // A load is pending already.
 		}
-	})
+	}
 	<-done
-	return err
+	return ctx.Err()
 }
 
 func (m *Monitor) runTicker(ctx context.Context) {

@@ -4,7 +4,6 @@
 package videoapi
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"time"
@@ -39,9 +38,8 @@ type Asset struct {
 
 // Source is a finished video of the same provider. The style decides which field it uses.
 type Source struct {
-	ID   string // ID is that of the upstream's task.
-	URL  string // URL is Files.Video of its task. When it is empty, Create asks the upstream.
-	Open func(ctx context.Context) (io.ReadCloser, error)
+	ID  string // ID is that of the upstream's task.
+	URL string // URL is Files.Video of its task. When it is empty, Create asks the upstream.
 }
 
 // State is the state of a task.

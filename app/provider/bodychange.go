@@ -3,32 +3,9 @@ package provider
 import (
 	"slices"
 
-	"umg/app/catalog"
 	"umg/app/dialect/rawjson"
 	"umg/app/preset"
-	"umg/app/provider/framing"
 )
-
-// useWire prepares a target for calls that do not go to the provider as the style has them. Answers with another framing than that of
-// server-sent events are asked for as JSON, because such providers choose the framing by the path.
-func (t *target) useWire(w *catalog.Wire, counts, stream bool) {
-	for name, value := range w.Headers {
-		t.header.Set(name, value)
-	}
-	body := w.Body
-	if counts {
-		body = w.CountBody
-	}
-	if !body.IsZero() {
-		t.body = newBodyChange(&body)
-	}
-	if kind := framing.Kind(w.Framing); kind != framing.SSE {
-		t.header.Set("Accept", jsonType)
-		if stream {
-			t.framing = kind
-		}
-	}
-}
 
 // bodyChange is how a provider's request bodies differ from those of the style.
 type bodyChange struct {
