@@ -39,7 +39,7 @@ func TestNotQuiteAllCallsAreNeverAll(t *testing.T) {
 	for want, c := range map[string][2]int64{
 		"100 %": {5, 5}, "99.9 %": {999_999, 1_000_000}, "97.3 %": {973, 1000}, "90.0 %": {9, 10}, "0.0 %": {0, 3}, "33.3 %": {1, 3}, "–": {0, 0},
 	} {
-		if got := views.SuccessShare(c[0], c[1]); got != want {
+		if got := format.Plain(views.SuccessShare(c[0], c[1])); got != want {
 			t.Errorf("%v is %s, want %s", c, got, want)
 		}
 	}

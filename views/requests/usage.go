@@ -2,8 +2,8 @@ package requests
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -135,7 +135,7 @@ func amountWords(n int64) string { return format.Dollars(app.Amount(n)) }
 func secondWords(ms int64) string {
 	text := format.Count(ms / 1000)
 	if rest := ms % 1000; rest > 0 {
-		text += "." + strings.TrimRight(strconv.FormatInt(1000+rest, 10)[1:], "0")
+		text = format.Number(strings.TrimRight(fmt.Sprintf("%d.%03d", ms/1000, rest), "0"))
 	}
 	return text + " s"
 }
