@@ -51,6 +51,22 @@ func TestNumbersAndDaysAreWrittenAsAPersonReadsThem(t *testing.T) {
 	}
 }
 
+// TestUsageIsReadableOnAPhone expects all figures of the table of models within the window of a phone, each under its heading.
+func TestUsageIsReadableOnAPhone(t *testing.T) {
+	t.Parallel()
+	c := harness.SharedDemo(t).NewCustomer(t, "phone")
+	id := c.Call(t, http.MethodPost, harness.ChatPath, harness.ChatRequest(harness.CheapModel, "echo: x")).Header.Get("X-Request-Id")
+	c.UsageRecord(t, id)
+	p := newCustomerTab(t, c, playwright.BrowserNewContextOptions{Viewport: &playwright.Size{Width: 390, Height: 844}})
+	p.Open(c.ConsoleURL + "/console/usage")
+	p.Must(p.Expect.Locator(p.GetByTestId("usage-group")).ToHaveCount(1))
+	if beyond := measure(p, `() => [...document.querySelectorAll(".usage-groups :is(tbody, tfoot) :is(th, td)")]
+		.filter((cell) => cell.getBoundingClientRect().right > innerWidth).map((cell) => cell.textContent.trim()).join(", ")`); beyond != "" {
+		t.Errorf("beyond the window: %v", beyond)
+	}
+	p.Must(p.Expect.Locator(p.GetByTestId("usage-group").Locator("td[data-label='Tokens out']")).ToBeInViewport())
+}
+
 // TestScriptsWriteNumbersAsAPersonReadsThem looks with a German browser at what scripts write: an estimate, a price that is agreed to, and
 // the time of a frame.
 func TestScriptsWriteNumbersAsAPersonReadsThem(t *testing.T) {
