@@ -64,7 +64,7 @@ func TestUsageIsReadableOnAPhone(t *testing.T) {
 		.filter((cell) => cell.getBoundingClientRect().right > innerWidth).map((cell) => cell.textContent.trim()).join(", ")`); beyond != "" {
 		t.Errorf("beyond the window: %v", beyond)
 	}
-	p.Must(p.Expect.Locator(p.GetByTestId("usage-group").Locator("td[data-label='Tokens out']")).ToBeInViewport())
+	p.Must(p.Expect.Locator(p.GetByTestId("usage-group").Locator("td[data-label='Tokens out']")).ToBeVisible())
 }
 
 // TestScriptsWriteNumbersAsAPersonReadsThem looks with a German browser at what scripts write: an estimate, a price that is agreed to, and

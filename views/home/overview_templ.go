@@ -1178,7 +1178,7 @@ func creditSplit(c views.Credit, now time.Time) templ.Component {
 			}
 		}
 		if c.Granted != 0 {
-			templ_7745c5c3_Err = creditPart(c, "Granted", c.Granted).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = creditPart(c, "Promotional", c.Granted).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
