@@ -93,9 +93,9 @@ func SuccessShare(answered, calls int64) string {
 	}
 	n := answered * parts / calls
 	if n == parts {
-		return "100 %"
+		return "100%"
 	}
-	return format.Decimal(n, 1) + " %"
+	return format.Decimal(n, 1) + "%"
 }
 
 // SpeedText prints tokens a second in three digits or so.

@@ -241,7 +241,7 @@ func modelDays(d Detail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "</svg><div class=\"strip-legend\"><span>90 days ago</span> <span class=\"strip-key\"><span><i class=\"key-good\" aria-hidden=\"true\"></i>under 1 % failed</span> <span><i class=\"key-some\" aria-hidden=\"true\"></i>from 1 %</span> <span><i class=\"key-bad\" aria-hidden=\"true\"></i>from 10 %</span> <span><i class=\"key-none\" aria-hidden=\"true\"></i>too few calls</span></span> <span>today</span></div><p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "</svg><div class=\"strip-legend\"><span>90 days ago</span> <span class=\"strip-key\"><span><i class=\"key-good\" aria-hidden=\"true\"></i>under 1 % failed</span> <span><i class=\"key-some\" aria-hidden=\"true\"></i>from 1%</span> <span><i class=\"key-bad\" aria-hidden=\"true\"></i>from 10%</span> <span><i class=\"key-none\" aria-hidden=\"true\"></i>too few calls</span></span> <span>today</span></div><p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
