@@ -277,8 +277,8 @@ func (f *queueFiller) money(replicas []billing.Replica, own SettlementStatus) {
 		}
 		if !one.Live && r.Leases+r.Marks > 0 && f.now.Sub(r.HeartbeatAt) > queueLeftMax {
 			items = append(items, operatorpages.QueueItem{ID: r.ID, Since: r.HeartbeatAt, Why: fmt.Sprintf(
-				"It is over, and left %s in %s leases and %s calls to settle.", format.Dollars(r.Left), format.Count(int64(r.Leases)),
-				format.Count(int64(r.Marks)))})
+				"It is over, and left %s in %s and %s to settle.", format.Dollars(r.Left), format.CountOf(r.Leases, "lease", "leases"),
+				format.CountOf(r.Marks, "call", "calls"))})
 		}
 	}
 	if len(items) > 0 {
@@ -287,7 +287,7 @@ func (f *queueFiller) money(replicas []billing.Replica, own SettlementStatus) {
 	}
 	if own.Refused > 0 {
 		k.Broken = true
-		words = append(words, "The books refused "+format.Count(int64(own.Refused))+" settlements of this replica; its log has them whole.")
+		words = append(words, "The books refused "+format.Count(own.Refused)+" settlements of this replica; its log has them whole.")
 	}
 	if own.Behind+own.Kept > queueBehindMany {
 		words = append(words, "The books are far behind this replica.")
