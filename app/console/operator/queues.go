@@ -182,7 +182,7 @@ func (f *queueFiller) videos(b video.Backlog) {
 		}
 	}
 	if vain > 0 {
-		k.Trouble = "Providers report nothing for " + format.Count(int64(vain)) + " of them."
+		k.Trouble = "Providers report nothing for " + format.Count(vain) + " of them."
 	}
 	k.Parts = []operatorpages.QueuePart{{Count: b.Removals, What: "to remove"}}
 	k.Done = []operatorpages.QueuePart{{Count: b.Completed, What: "completed"}, {Count: b.Failed, What: "failed"}}
