@@ -3,7 +3,6 @@ package views
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -94,9 +93,9 @@ func SuccessShare(answered, calls int64) string {
 	}
 	n := answered * parts / calls
 	if n == parts {
-		return "100 %"
+		return "100%"
 	}
-	return strconv.FormatInt(n/10, 10) + "." + strconv.FormatInt(n%10, 10) + " %"
+	return format.Decimal(n, 1) + "%"
 }
 
 // SpeedText prints tokens a second in three digits or so.
@@ -108,7 +107,7 @@ func (n ModelNow) SpeedText() string {
 	case n.Speed >= whole:
 		return format.Count(n.Speed / thousandths)
 	}
-	return strconv.FormatInt(n.Speed/thousandths, 10) + "." + strconv.FormatInt(n.Speed%thousandths/100, 10)
+	return format.Decimal(n.Speed/(thousandths/10), 1)
 }
 
 // From these shares of failures, in thousandths, a day of a model is drawn as troubled and as failing.

@@ -312,3 +312,21 @@ func TestDisabledAndExpiredKeysSaySo(t *testing.T) {
 		}
 	}
 }
+
+// TestTheOverviewSaysTheBalanceOnce looks for a part of the balance that repeats its amount, and for how long a trial lasts.
+func TestTheOverviewSaysTheBalanceOnce(t *testing.T) {
+	t.Parallel()
+	for _, s := range stories.All() {
+		balance := parse(t, draw(t, s)).Find("#credit .stat").First()
+		whole := strings.TrimSpace(balance.Find(".stat-value").Text())
+		balance.Find(".stat-split > div").Each(func(_ int, part *goquery.Selection) {
+			words := strings.Join(strings.Fields(part.Text()), " ")
+			if amount := strings.TrimSpace(part.Find(".num").Text()); amount != "" && amount == whole {
+				t.Errorf("%s: %q of a balance of %s", s.Name, words, whole)
+			}
+			if strings.HasPrefix(words, "Trial,") && !regexp.MustCompile(`^Trial, \d+ days? left, until \d+ \w+ \d+`).MatchString(words) {
+				t.Errorf("%s: %q", s.Name, words)
+			}
+		})
+	}
+}

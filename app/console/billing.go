@@ -13,6 +13,7 @@ import (
 	"umg/billing/usage"
 	"umg/views"
 	billingpages "umg/views/billing"
+	"umg/views/format"
 )
 
 const (
@@ -111,7 +112,7 @@ func spendLine(by string, line usage.Line, names map[string]string) billingpages
 	l := billingpages.SpendLine{Name: line.Group, Requests: line.Requests, Cost: line.Cost}
 	switch by {
 	case billingpages.SpendByDay:
-		l.Name = line.Start.UTC().Format("Mon 2 Jan")
+		l.Name = line.Start.UTC().Format("Mon " + format.ShortDayForm)
 	case billingpages.SpendByKey:
 		name, known := names[line.Group]
 		switch {

@@ -34,7 +34,8 @@ var payKey = regexp.MustCompile(`^` + payKeyPrefix + `_[0-9a-z]{26}$`)
 func dollarsOf(text string, least, most app.Amount, example string) (a app.Amount, fault string) {
 	a, err := app.ParseAmount(strings.TrimPrefix(strings.TrimSpace(text), "$"))
 	if err != nil || a < least || a > most || a%app.Cent != 0 {
-		return 0, fmt.Sprintf("Enter an amount from $%s to $%s in whole cents, such as %s.", least, most, example)
+		return 0, fmt.Sprintf("Enter an amount from %s to %s in whole cents, such as %s.",
+			format.ColumnDollars(least, 0), format.ColumnDollars(most, 0), example)
 	}
 	return a, ""
 }

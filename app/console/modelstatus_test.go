@@ -82,7 +82,7 @@ func TestAModelIsJudgedByTwentyCallsAtLeast(t *testing.T) {
 	count("answered", 1183)
 	count("failed", 21)
 	for _, path := range []string{"/console/models", "/console/models/" + pausable, "/console/compare?m=" + pausable} {
-		shows(t, p.see(path), http.StatusOK, "98.2 % success · 1,204 calls · 24 h", "Degraded")
+		shows(t, p.see(path), http.StatusOK, "98.2% success · 1,204 calls · 24 h", "Degraded")
 	}
 	count("failed", 400)
 	for _, path := range []string{

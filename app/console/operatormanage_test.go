@@ -177,7 +177,7 @@ func TestOperatorsAnnounceAndWithdrawPrices(t *testing.T) {
 	shows(t, p.see("/console/operator/models?state=announced"), http.StatusOK, managed, "1 model")
 	shows(t, p.see(at+"&announced=true"), http.StatusOK, `value="2099-05-01"`, `name="rate.input_tokens" value="0.2"`)
 	withdraw := formsPath + "withdraw" + managedQuery
-	p.confirmed(t, withdraw, url.Values{"version": {versionOf(t, p.see(withdraw))}}, "stay in force after 2099-05-01")
+	p.confirmed(t, withdraw, url.Values{"version": {versionOf(t, p.see(withdraw))}}, "stay in force after 1 May 2099")
 	if m := k.model(managed); m.Announced != nil {
 		t.Error("the prices are still announced")
 	}

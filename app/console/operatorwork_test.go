@@ -104,7 +104,7 @@ func TestOperatorsSeeWhatIsLateAndWhatIsStuck(t *testing.T) {
 	k.run(`update replicas set state = 'lost', heartbeat_at = now() - interval '20 minutes' where id = 'box-9'`)
 	k.run(`insert into leases (replica_id, epoch, credit_account_id, granted_nanos) values ('box-9', 1, $1, 1500000000)`, leaver)
 	k.run(`update accounts set erase_due_at = now() - interval '2 hours' where id = $1`, leaver)
-	shows(t, p.see("/console/operator/queues"), http.StatusOK, "Stuck: Settlement, Erasing.", "left $1.5 in 1 leases", "Lost")
+	shows(t, p.see("/console/operator/queues"), http.StatusOK, "Stuck: Settlement, Erasing.", "left $1.50 in 1 lease and", "Lost")
 	k.run(`update leases set state = 'reclaimed', returned_nanos = granted_nanos`)
 	k.own.Refused = 3
 	shows(t, p.see("/console/operator/queues"), http.StatusOK, "Stuck: Settlement, Erasing.", "The books refused 3 settlements")

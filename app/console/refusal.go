@@ -98,10 +98,10 @@ func (c *Console) refusal(p *page.Page, r *usage.Request, keys logKeys) error {
 func (e recordExport) requestCells(r *usage.Request) []string {
 	cells := e.recordCells(&r.UsageRecord)
 	if r.Refusal == nil {
-		return append(cells, "", "", "", "")
+		return append(cells, "", "", "", "", "")
 	}
 	f := r.Refusal
-	return append(cells, strconv.Itoa(f.Status), csvText(f.Param), csvText(f.Message), number(f.Represents))
+	return append(cells, strconv.Itoa(f.Status), csvText(f.Param), csvText(f.Message), number(f.Represents), csvText(f.UnknownModel))
 }
 
 // exportedRequest is a row of the request log in JSON.
@@ -116,13 +116,14 @@ type exportedRefusal struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 	// Refusals is how many refusals the row stands for.
-	Refusals int64 `json:"refusals"`
+	Refusals     int64  `json:"refusals"`
+	UnknownModel string `json:"unknown_model,omitempty"`
 }
 
 func (e recordExport) requestOut(r *usage.Request) exportedRequest {
 	out := exportedRequest{exportedRecord: e.recordOut(&r.UsageRecord)}
 	if f := r.Refusal; f != nil {
-		out.Refusal = &exportedRefusal{Status: f.Status, Field: f.Param, Message: f.Message, Refusals: f.Represents}
+		out.Refusal = &exportedRefusal{Status: f.Status, Field: f.Param, Message: f.Message, Refusals: f.Represents, UnknownModel: f.UnknownModel}
 	}
 	return out
 }

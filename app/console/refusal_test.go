@@ -50,10 +50,12 @@ func TestRefusedRequestsAreFoundListedAndExplainedToTheirAccountOnly(t *testing.
 	has(t, "usage", p.see("/console/usage?range=24h&metric=rate_limited"), 200, "1,285 refused", "1,284 over your limits", "No model")
 	file := p.see("/console/requests.csv")
 	rows, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
-	if err != nil || len(rows) != 3 || len(rows[1]) != len(rows[0]) || !strings.Contains(file.body, "429,,'=1+1,1284") {
+	if err != nil || len(rows) != 3 || len(rows[1]) != len(rows[0]) || !strings.Contains(file.body, "429,,'=1+1,1284,\n") ||
+		!strings.Contains(file.body, ",refusals,unknown_model\n") || !strings.Contains(file.body, ",1,acme/<b>one\n") {
 		t.Errorf("%v: %s", err, file.body)
 	}
-	if j := p.see("/console/requests.json"); !strings.Contains(j.body, `"refusal":{"status":404,"field":"model"`) {
+	if j := p.see("/console/requests.json"); !strings.Contains(j.body, `"refusal":{"status":404,"field":"model"`) ||
+		!strings.Contains(j.body, `"unknown_model":"acme/\u003cb\u003eone"`) {
 		t.Error(j.body)
 	}
 	has(t, "another account", stranger.see("/console/requests/"+id), 404)

@@ -243,5 +243,5 @@ var recordHeads = []string{
 	"finish_reason", "error_code", "end_user", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
 	"reasoning_tokens", "images", "seconds",
 	"estimated", "rate_card", "reserved_usd", "cost_usd", "overrun_usd", "transaction", "attempts", "first_byte_ms", "duration_ms",
-	"meters", "terms", "status", "field", "message", "refusals",
+	"meters", "terms", "status", "field", "message", "refusals", "unknown_model",
 }

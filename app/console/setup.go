@@ -12,6 +12,7 @@ import (
 	"umg/app/llm"
 	"umg/app/setup"
 	"umg/views"
+	"umg/views/format"
 	setuppages "umg/views/setup"
 )
 
@@ -171,7 +172,7 @@ func costWords(p catalog.Price) string {
 	if p.Per <= 0 {
 		return "–"
 	}
-	return "$" + (p.Amount * app.Amount(million/p.Per)).String()
+	return "$" + format.Number((p.Amount * app.Amount(million/p.Per)).String())
 }
 
 // publishSetup publishes the chosen providers with their models.

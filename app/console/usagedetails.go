@@ -64,8 +64,8 @@ func (c *Console) usageTook(ctx context.Context, q usage.Query, byTag bool) (*re
 		}
 	}
 	if took.All.Calls > int64(found.Each) {
-		took.Sample += fmt.Sprintf(" Made of %s of them, at most %d from each %s.",
-			format.Count(took.All.Calls), found.Each, format.Duration(found.Every))
+		took.Sample += fmt.Sprintf(" Made of %s of them, at most %s from each %s.",
+			format.Count(took.All.Calls), format.Count(int64(found.Each)), format.Duration(found.Every))
 	}
 	return took, nil
 }
@@ -93,7 +93,7 @@ func (c *Console) usageNotes(ctx context.Context, u *requestpages.Usage, q usage
 	}
 	var notes []string
 	if u, found := usage.FindUnusual(days); found {
-		day := u.Day.Format("Monday 2 January")
+		day := u.Day.Format("Monday " + format.ShortDayForm)
 		notes = append(notes, fmt.Sprintf("%s cost %s, %d× the mean of the last %d %ss, which is %s.",
 			day, format.Dollars(u.Cost), u.Times, u.Weeks, u.Day.Weekday(), format.Dollars(u.Mean)))
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -271,4 +272,28 @@ func TestPlaygroundLeavesNoCallBehind(t *testing.T) {
 	if b := c.SettledBalance(t, c.AccountID); b.Held != 0 {
 		t.Errorf("still held: %+v", b)
 	}
+}
+
+// TestPanesOfOneModelAreToldApart asks one model twice side by side. Each pane says its name once, also when another one is gone.
+func TestPanesOfOneModelAreToldApart(t *testing.T) {
+	t.Parallel()
+	c := harness.SharedDemo(t).NewCustomer(t, "twins")
+	p := playground(t, c, harness.CheapModel, "chat")
+	p.Open(c.ConsoleURL + "/console/playground?model=" + harness.CheapModel + "&model=" + harness.CheapModel)
+	named := func(step string, want ...string) {
+		t.Helper()
+		p.Must(p.Expect.Locator(p.Locator("[data-pane] h2")).ToHaveText(want))
+		if got := measure(p, `() => [...document.querySelectorAll("[data-pane], [data-talk]")].map((e) => e.ariaLabel).join(", ")`); strings.Contains(
+			fmt.Sprint(got), "Atlas") || len(want) == 2 && got != "Conversation 1, Messages, Conversation 2, Messages" {
+			t.Errorf("%s: %v", step, got)
+		}
+	}
+	named("drawn", "Atlas Small (1) (choose another model)", "Atlas Small (2) (choose another model)")
+	p.Fill("Your message", "echo: both")
+	p.PressButton("Send to 2")
+	p.Must(p.Expect.Locator(p.Locator("[data-compare-rows] th")).ToHaveText([]string{"Atlas Small (1)", "Atlas Small (2)"}))
+	named("asked", "Atlas Small (1) (choose another model)", "Atlas Small (2) (choose another model)")
+	p.PressButton("More for Atlas Small (1)")
+	p.Must(p.Locator("[data-pane]").First().Locator("[data-remove-pane]").Click())
+	named("one left", "Atlas Small (choose another model)")
 }

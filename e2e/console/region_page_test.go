@@ -50,3 +50,41 @@ func TestNumbersAndDaysAreWrittenAsAPersonReadsThem(t *testing.T) {
 		t.Errorf("the export is not as programs read it: %s", file.Body)
 	}
 }
+
+// TestUsageIsReadableOnAPhone expects all figures of the table of models within the window of a phone, each under its heading.
+func TestUsageIsReadableOnAPhone(t *testing.T) {
+	t.Parallel()
+	c := harness.SharedDemo(t).NewCustomer(t, "phone")
+	id := c.Call(t, http.MethodPost, harness.ChatPath, harness.ChatRequest(harness.CheapModel, "echo: x")).Header.Get("X-Request-Id")
+	c.UsageRecord(t, id)
+	p := newCustomerTab(t, c, playwright.BrowserNewContextOptions{Viewport: &playwright.Size{Width: 390, Height: 844}})
+	p.Open(c.ConsoleURL + "/console/usage")
+	p.Must(p.Expect.Locator(p.GetByTestId("usage-group")).ToHaveCount(1))
+	if beyond := measure(p, `() => [...document.querySelectorAll(".usage-groups :is(tbody, tfoot) :is(th, td)")]
+		.filter((cell) => cell.getBoundingClientRect().right > innerWidth).map((cell) => cell.textContent.trim()).join(", ")`); beyond != "" {
+		t.Errorf("beyond the window: %v", beyond)
+	}
+	p.Must(p.Expect.Locator(p.GetByTestId("usage-group").Locator("td[data-label='Tokens out']")).ToBeVisible())
+}
+
+// TestScriptsWriteNumbersAsAPersonReadsThem looks with a German browser at what scripts write: an estimate, a price that is agreed to, and
+// the time of a frame.
+func TestScriptsWriteNumbersAsAPersonReadsThem(t *testing.T) {
+	t.Parallel()
+	c := harness.SharedDemo(t).NewCustomer(t, "comma")
+	c.SignInToConsole(t).Visit(t, "/console/settings/videos", url.Values{"video_ask_above": {"0.1"}})
+	p := newCustomerTab(t, c, playwright.BrowserNewContextOptions{Locale: new("de-DE")})
+	p.Open(c.ConsoleURL + "/console/playground?model=" + harness.CheapModel)
+	p.Fill("Your message", "echo: eins")
+	p.Must(p.Expect.Locator(p.Locator("[data-estimate]")).ToHaveText(regexp.MustCompile(`^Est\. ≤ \$0,\d+$`)))
+	p.Open(c.ConsoleURL + "/console/playground/video")
+	p.Fill("Prompt", "a kite")
+	p.Must(p.Locator("#video-seconds-4").Check())
+	p.Must(p.Expect.Locator(p.Locator("[data-video-price]")).ToHaveText("4 s × $0,10 = $0,40"))
+	p.PressButton("Make video")
+	p.PressButton("Yes, make it for $0,40")
+	p.Must(p.Expect.Locator(p.Locator(".video-result video")).ToBeVisible())
+	p.FollowLink("Open, download, remix")
+	p.Must(p.Locator("#scrub").Press("ArrowRight"))
+	p.Must(p.Expect.Locator(p.Locator("[data-scrub-at]")).ToHaveText("Frame 2 of 10, at 0,4 s"))
+}

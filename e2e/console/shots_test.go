@@ -65,8 +65,25 @@ func TestShots(t *testing.T) {
 				p.Must(err)
 				p.CheckAccessibility()
 				p.CheckWidth(name + " " + look.name)
+				checkTables(p, name+" "+look.name)
 			}
 		})
+	}
+}
+
+// checkTables finds tables that are wider than their place without a shade at the edge, and cells that lie over others at first.
+func checkTables(p *harness.Tab, name string) {
+	p.T.Helper()
+	found := measure(p, `() => [...document.querySelectorAll("table")].filter((table) => {
+		const box = table.closest(".table-container, .compare-strip");
+		if (!box || box.scrollWidth <= box.clientWidth + 1) {
+			return false;
+		}
+		const covered = [...table.querySelectorAll("thead th:not(:first-child)")].some((cell) => getComputedStyle(cell).insetInlineEnd === "0px");
+		return covered || !getComputedStyle(box).backgroundImage.includes("gradient");
+	}).map((table) => table.getAttribute("aria-label") ?? table.className).join(", ")`)
+	if found != "" {
+		p.T.Errorf("%s: cells of %s cannot be read or nothing says that there are more", name, found)
 	}
 }
 

@@ -167,7 +167,7 @@ func topUpForm(f TopUpForm) templ.Component {
 		}
 		templ_7745c5c3_Err = ui.Input(ui.InputProps{
 			FieldProps: ui.FieldProps{
-				ID: "topup-amount", Label: "Other amount in US dollars", Error: f.OwnError, Hint: "From $5 to $10,000, in whole cents.",
+				ID: "topup-amount", Label: "Other amount in US dollars", Error: f.OwnError, Hint: format.Marked("From $5 to $10,000, in whole cents."),
 			},
 			Name: "own", Value: f.Own, Autocomplete: "off", MaxLength: amountLengthMax, Placeholder: "50.00", Autofocus: f.OwnError != "",
 			Attrs: templ.Attributes{"inputmode": "decimal"},
@@ -394,11 +394,11 @@ func autoTopUpCard(a AutoTopUp) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = dollarField("auto-threshold", "threshold", "When the balance falls below", a.Threshold, a.ThresholdError, "From $1 to $10,000.").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = dollarField("auto-threshold", "threshold", "When the balance falls below", a.Threshold, a.ThresholdError, format.Marked("From $1 to $10,000.")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = dollarField("auto-amount", "amount", "Buy", a.Amount, a.AmountError, "From $5 to $10,000.").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = dollarField("auto-amount", "amount", "Buy", a.Amount, a.AmountError, format.Marked("From $5 to $10,000.")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -694,7 +694,7 @@ func lowBalanceCard(l LowBalance) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = dollarField("low-threshold", "threshold", "Email "+l.Email+" when the balance falls below", l.Threshold, l.Error,
-			"Up to $10,000; 0 for no mail. One mail each time the balance falls below it.").Render(ctx, templ_7745c5c3_Buffer)
+			format.Marked("Up to $10,000; 0 for no mail. One mail each time the balance falls below it.")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

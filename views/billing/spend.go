@@ -3,7 +3,6 @@ package billing
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"umg/app"
@@ -157,11 +156,11 @@ func tenthOf(part, whole int64) string {
 	}
 	switch tenths := (part*2000/whole + 1) / 2; tenths {
 	case 0:
-		return "<0.1%"
+		return "<" + format.Decimal(1, 1) + "%"
 	case 1000:
-		return ">99.9%"
+		return ">" + format.Decimal(999, 1) + "%"
 	default:
-		return strconv.FormatInt(tenths/10, 10) + "." + strconv.FormatInt(tenths%10, 10) + "%"
+		return format.Decimal(tenths, 1) + "%"
 	}
 }
 

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -128,9 +129,9 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Decimal prints n with its last places behind the point.
+// Decimal prints n with its last places behind the point. N is not negative.
 func Decimal(n int64, places int) string {
-	s := strconv.FormatInt(n, 10)
+	s := fmt.Sprintf("%0*d", places+1, n)
 	return s[:len(s)-places] + pointMark + s[len(s)-places:]
 }
 

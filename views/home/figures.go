@@ -152,3 +152,9 @@ func runningWords(n int) string {
 	}
 	return format.Count(int64(n)) + " videos are being made"
 }
+
+// daysLeft says how many days there are until a moment, of which the last may have begun.
+func daysLeft(until, now time.Time) string {
+	const day = 24 * time.Hour
+	return format.CountOf(int64((until.Sub(now)+day-1)/day), "day", "days") + " left"
+}

@@ -78,7 +78,7 @@ func (m RecipeModel) text() string {
 }
 
 // Why names what the model lacks, to follow its name.
-func (m RecipeModel) Why() string { return listed(m.Reasons) }
+func (m RecipeModel) Why() string { return format.Marked(listed(m.Reasons)) }
 
 // Recipe is how one tool is set up for this gateway.
 type Recipe struct {

@@ -271,7 +271,7 @@ func (c Change) Text() string {
 	}
 	c.From, c.To = changeValue(c.From), changeValue(c.To)
 	if strings.Contains(c.Field, "rates.") {
-		c.From, c.To = centsOf(c.From), centsOf(c.To)
+		c.From, c.To = format.Marked(centsOf(c.From)), format.Marked(centsOf(c.To))
 	}
 	label, dollar := changeLabels[c.Field], ""
 	if first, rest, nested := strings.Cut(c.Field, "."); nested {
@@ -302,10 +302,13 @@ func (c Change) Text() string {
 	return label + ": " + dollar + c.From + " → " + dollar + c.To
 }
 
-// changeValue writes days as they are written everywhere.
+// changeValue writes days and whole numbers as they are written everywhere.
 func changeValue(text string) string {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		return format.Day(day)
+	}
+	if _, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return format.Number(text)
 	}
 	return text
 }

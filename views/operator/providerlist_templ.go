@@ -500,7 +500,7 @@ func providerRow(p ProviderRow) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.hasCalls() {
-			templ_7745c5c3_Err = marginMoney(p.Week, p.spend()).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = marginMoney(p.Week, views.ColumnMoney(p.spend(), false)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -515,7 +515,7 @@ func providerRow(p ProviderRow) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.hasCalls() {
-			templ_7745c5c3_Err = marginMoney(p.Week, p.Week.margin()).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = marginMoney(p.Week, views.ColumnMoney(p.Week.margin(), false)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -162,7 +162,7 @@ func QueuesPage(q Queues) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = views.OperatorPage(q.Shell, "Queues", queuesIntro, views.QueuesPath).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = views.OperatorPage(q.Shell, "Queues", format.Marked(queuesIntro), views.QueuesPath).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

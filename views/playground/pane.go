@@ -207,10 +207,28 @@ func formOf(p Pane, more templ.Attributes) templ.Attributes {
 	return all
 }
 
-// paneLabel names a pane; two panes may ask the same model.
-func (p Pane) paneLabel(several bool) string {
-	if several {
-		return "Model " + format.Int(p.Number+1) + ": " + p.Model.Name
+// name is the model's, with a number where several panes ask the same model. The script of the page names panes alike.
+func (p Playground) name(pane Pane) string {
+	place, alike := 0, 0
+	for _, one := range p.panes() {
+		if one.Model.ID == pane.Model.ID {
+			alike++
+		}
+		if one.Number == pane.Number {
+			place = alike
+		}
 	}
-	return "Conversation with " + p.Model.Name
+	if alike < 2 {
+		return pane.Model.Name
+	}
+	return pane.Model.Name + " (" + format.Int(place) + ")"
+}
+
+// label names the form of a pane by its place, as the heading in it names the model.
+func (p Playground) label(pane Pane) string {
+	at := slices.IndexFunc(p.Others, func(one Pane) bool { return one.Number == pane.Number }) + 1
+	if len(p.Others) == 0 {
+		return "Conversation"
+	}
+	return "Conversation " + format.Int(at+1)
 }

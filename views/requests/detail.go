@@ -87,7 +87,7 @@ func (l PriceLine) quantity() string {
 	if scale := l.scale(); scale > 1 && strings.HasSuffix(l.Meter, "seconds") {
 		return secondWords(l.Quantity)
 	} else if scale > 1 {
-		return app.Amount(l.Quantity * int64(app.Dollar) / scale).String()
+		return format.Number(app.Amount(l.Quantity * int64(app.Dollar) / scale).String())
 	}
 	return format.Count(l.Quantity)
 }

@@ -77,7 +77,8 @@ var (
 	}
 	rangeSpans  = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour}
 	rowsOptions = []ui.Option{
-		{Value: "50", Label: "50"}, {Value: "200", Label: "200"}, {Value: "1000", Label: "1,000"}, {Value: "10000", Label: "10,000"},
+		{Value: "50", Label: "50"}, {Value: "200", Label: "200"},
+		{Value: "1000", Label: format.Count(1000)}, {Value: "10000", Label: format.Count(10_000)},
 	}
 	// columnOptions are what of a row can be hidden.
 	columnOptions = []ui.Option{
@@ -378,7 +379,9 @@ func (q Query) chips(keys []ui.Option) []chip {
 		case "key":
 			text = labelOf(keys, value)
 		case "slower":
-			text += " s"
+			text = format.Number(text) + " s"
+		case "cost_from", "cost_to":
+			text = format.Number(text)
 		}
 		if f.label != "" {
 			text = strings.TrimSuffix(f.label, " $") + ": " + map[bool]string{true: "$"}[strings.HasSuffix(f.label, "$")] + text

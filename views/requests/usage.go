@@ -2,8 +2,8 @@ package requests
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -135,7 +135,7 @@ func amountWords(n int64) string { return format.Dollars(app.Amount(n)) }
 func secondWords(ms int64) string {
 	text := format.Count(ms / 1000)
 	if rest := ms % 1000; rest > 0 {
-		text += "." + strings.TrimRight(strconv.FormatInt(1000+rest, 10)[1:], "0")
+		text = format.Number(strings.TrimRight(fmt.Sprintf("%d.%03d", ms/1000, rest), "0"))
 	}
 	return text + " s"
 }
@@ -286,6 +286,44 @@ func groupNames(groups []usageGroup) []string {
 
 // has reports whether any line has something of it, so that a column is worth its room.
 func (u Usage) has(of func(UsageLine) int64) bool { return of(u.Total) != 0 }
+
+// usageColumn is one column of numbers in the table of groups.
+type usageColumn struct {
+	title string
+	text  func(UsageLine, UsageTimes) string
+}
+
+// columns are those of the metric, and of what any line has, without the amounts behind them.
+func (u Usage) columns() []usageColumn {
+	var list []usageColumn
+	counts := func(show bool, title string, of func(UsageLine) int64) {
+		if show {
+			list = append(list, usageColumn{title, func(l UsageLine, _ UsageTimes) string { return format.Count(of(l)) }})
+		}
+	}
+	times := func(title string, of func(UsageTimes) time.Duration) {
+		if u.Took != nil {
+			list = append(list, usageColumn{title, func(_ UsageLine, t UsageTimes) string { return format.Duration(of(t)) }})
+		}
+	}
+	counts(true, "Requests", func(l UsageLine) int64 { return l.Requests })
+	counts(true, "Errors", func(l UsageLine) int64 { return l.Errors })
+	counts(u.Query.Metric == MetricLimited, "429s", func(l UsageLine) int64 { return l.Limited })
+	counts(u.Query.OfRefusals(), "Refused", ofRefused)
+	counts(u.Query.OfRefusals(), "Your 429s", func(l UsageLine) int64 { return l.Own429 })
+	times("Median", func(t UsageTimes) time.Duration { return t.P50 })
+	times("p95", func(t UsageTimes) time.Duration { return t.P95 })
+	times("First byte", func(t UsageTimes) time.Duration { return t.FirstP50 })
+	times("First byte, p95", func(t UsageTimes) time.Duration { return t.FirstP95 })
+	counts(u.has(ofTokens), "Tokens in", func(l UsageLine) int64 { return l.Input })
+	counts(u.has(ofTokens), "Cached", func(l UsageLine) int64 { return l.Cached })
+	counts(u.has(ofTokens), "Tokens out", func(l UsageLine) int64 { return l.Output })
+	counts(u.has(ofImages), "Images", ofImages)
+	if u.has(ofSeconds) {
+		list = append(list, usageColumn{"Video", func(l UsageLine, _ UsageTimes) string { return secondWords(l.Milliseconds) }})
+	}
+	return list
+}
 
 func ofImages(l UsageLine) int64  { return l.Images }
 func ofSeconds(l UsageLine) int64 { return l.Milliseconds }

@@ -12,7 +12,6 @@ import (
 
 	"umg/app"
 	"umg/views"
-	"umg/views/format"
 	signinpages "umg/views/signin"
 	"umg/views/ui"
 )
@@ -58,7 +57,7 @@ func (s Story) Render(theme ui.Theme, still bool) templ.Component {
 	if s.Adjust != nil {
 		s.Adjust(&shell)
 	}
-	page := format.Region{}.Component(s.View(shell))
+	page := shell.Region.Component(s.View(shell))
 	if len(s.Opens) == 0 {
 		return page
 	}

@@ -272,7 +272,7 @@ func endOf(m *catalog.Model) views.Note {
 func newPriceOf(m *catalog.Model) views.Note {
 	var told []string
 	for _, d := range m.Differences() {
-		told = append(told, d.String())
+		told = append(told, format.Marked(d.String()))
 	}
 	return views.Note{
 		ID: idOf("price", m.ID+"/"+m.Announced.ID(), nil), Tone: ui.Info, Icon: ui.IconReceipt,

@@ -258,7 +258,7 @@ func (c *Console) withdrawPrices(p *page.Page) error {
 	e.note, e.said = "Withdrew the announced prices of "+m.ID+".", "Withdrew the announced prices of "+m.Name+"."
 	if m.Announced != nil {
 		e.effects = func(catalog.File, catalog.File) []string {
-			return []string{"The prices of today stay in force after " + time.Time(m.Announced.From).Format(time.DateOnly) + "."}
+			return []string{"The prices of today stay in force after " + format.Day(time.Time(m.Announced.From)) + "."}
 		}
 	}
 	e.change = func(f catalog.File) (catalog.File, error) { return change.WithdrawAnnounced(f, m.ID) }

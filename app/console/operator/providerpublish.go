@@ -122,7 +122,7 @@ func (o *offered) viewChanges(v *operatorpages.ProviderPublish, changes *change.
 	}
 	for _, line := range changes.Prices {
 		if words[line.Model] == nil {
-			v.Prices = append(v.Prices, line.Text)
+			v.Prices = append(v.Prices, format.Marked(line.Text))
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"umg/app/webhook"
 	"umg/billing"
 	"umg/views"
+	"umg/views/format"
 	operatorpages "umg/views/operator"
 )
 
@@ -181,7 +182,7 @@ func (f *queueFiller) videos(b video.Backlog) {
 		}
 	}
 	if vain > 0 {
-		k.Trouble = fmt.Sprintf("Providers report nothing for %d of them.", vain)
+		k.Trouble = "Providers report nothing for " + format.Count(vain) + " of them."
 	}
 	k.Parts = []operatorpages.QueuePart{{Count: b.Removals, What: "to remove"}}
 	k.Done = []operatorpages.QueuePart{{Count: b.Completed, What: "completed"}, {Count: b.Failed, What: "failed"}}
@@ -276,7 +277,8 @@ func (f *queueFiller) money(replicas []billing.Replica, own SettlementStatus) {
 		}
 		if !one.Live && r.Leases+r.Marks > 0 && f.now.Sub(r.HeartbeatAt) > queueLeftMax {
 			items = append(items, operatorpages.QueueItem{ID: r.ID, Since: r.HeartbeatAt, Why: fmt.Sprintf(
-				"It is over, and left $%s in %d leases and %d calls to settle.", r.Left, r.Leases, r.Marks)})
+				"It is over, and left %s in %s and %s to settle.", format.Dollars(r.Left), format.CountOf(r.Leases, "lease", "leases"),
+				format.CountOf(r.Marks, "call", "calls"))})
 		}
 	}
 	if len(items) > 0 {
@@ -285,7 +287,7 @@ func (f *queueFiller) money(replicas []billing.Replica, own SettlementStatus) {
 	}
 	if own.Refused > 0 {
 		k.Broken = true
-		words = append(words, fmt.Sprintf("The books refused %d settlements of this replica; its log has them whole.", own.Refused))
+		words = append(words, "The books refused "+format.Count(own.Refused)+" settlements of this replica; its log has them whole.")
 	}
 	if own.Behind+own.Kept > queueBehindMany {
 		words = append(words, "The books are far behind this replica.")

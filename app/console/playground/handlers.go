@@ -318,6 +318,7 @@ type estimate struct {
 	InputTokens int64  `json:"input_tokens"`
 	Low         string `json:"low"`
 	High        string `json:"high"`
+	HighNanos   int64  `json:"high_nanos"`
 	Text        string `json:"text"`
 	Enough      bool   `json:"enough"`
 	Why         string `json:"why,omitempty"`
@@ -332,7 +333,8 @@ func (e estimate) in(r format.Region) estimate {
 
 func estimateOf(q gateway.Quote, frozen bool) estimate {
 	e := estimate{
-		InputTokens: q.InputEstimate, Low: format.Dollars(q.Least), High: format.Dollars(q.Most), Enough: q.Funded && !frozen,
+		InputTokens: q.InputEstimate, Low: format.Dollars(q.Least), High: format.Dollars(q.Most), HighNanos: int64(q.Most),
+		Enough: q.Funded && !frozen,
 	}
 	tokens := format.Count(e.InputTokens) + " input tokens"
 	if e.InputTokens == 1 {

@@ -1,10 +1,11 @@
 // The form that buys credit says what the choice as it stands costs, in the server's own words.
 import { closest } from "./dom.js";
+import { dollars } from "./numbers.js";
 
 // The server accepts no smaller payment, in cents.
 const least = 500;
 const most = 1_000_000;
-const count = new Intl.NumberFormat(document.documentElement.dataset.region || "en-US");
+const nanosPerCent = 10_000_000n;
 
 // cents reads whole cents of dollars; it returns undefined for an amount that the server would refuse.
 const cents = (text) => {
@@ -13,12 +14,11 @@ const cents = (text) => {
   return n >= least && n <= most ? n : undefined;
 };
 
-const dollars = (n) => `$${count.format(Math.floor(n / 100))}.${String(n % 100).padStart(2, "0")}`;
-
 const tell = (form) => {
   const choice = form.elements.amount.value;
   const n = cents(choice === "own" ? form.elements.own.value : choice);
-  form.querySelector("[data-topup-sum]").textContent = n === undefined ? "" : `You pay ${dollars(n)} and get ${dollars(n)} of credit.`;
+  const sum = n === undefined ? "" : dollars(BigInt(n) * nanosPerCent);
+  form.querySelector("[data-topup-sum]").textContent = sum && `You pay ${sum} and get ${sum} of credit.`;
 };
 
 document.addEventListener("input", (event) => {

@@ -1,30 +1,22 @@
 // What the message may cost, asked of the server while it is written: the same quote as the API's, for every pane.
+import { dollars } from "./numbers.js";
 import { composer, page, panes, part, valuesOf } from "./playdom.js";
 import { waits } from "./playturns.js";
 
 // The page waits this long after the last key before it asks for an estimate.
 const restMilliseconds = 450;
-const nanosPerDollar = 1_000_000_000n;
+const nanosPerCent = 10_000_000n;
 let timer = 0;
 let asking = null;
 
-// nanos reads exact dollars, such as $0.0000135.
-const nanos = (text) => {
-  const [whole, rest = ""] = text.replace(/[$,]/g, "").split(".");
-  return BigInt(whole) * nanosPerDollar + BigInt(rest.padEnd(9, "0").slice(0, 9));
-};
-
 // rounded is the largest cost of all quotes together, rounded up: to cents, or to two digits where it is less than a cent.
 const rounded = (quotes) => {
-  const sum = quotes.reduce((total, quote) => total + nanos(quote.high), 0n);
-  const cent = nanosPerDollar / 100n;
-  let unit = cent;
-  while (sum > 0n && sum < 10n * unit && unit > 1n && sum < cent) {
+  const sum = quotes.reduce((total, quote) => total + BigInt(quote.high_nanos), 0n);
+  let unit = nanosPerCent;
+  while (sum > 0n && sum < 10n * unit && unit > 1n && sum < nanosPerCent) {
     unit /= 10n;
   }
-  const up = ((sum + unit - 1n) / unit) * unit;
-  const rest = String(up % nanosPerDollar).padStart(9, "0").replace(/0+$/, "");
-  return `$${up / nanosPerDollar}.${rest.padEnd(2, "0")}`;
+  return dollars(((sum + unit - 1n) / unit) * unit);
 };
 
 const ask = async (form, signal) => {

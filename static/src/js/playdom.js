@@ -7,7 +7,7 @@ export const part = (root, name) => root.querySelector(`[data-${name}]`);
 export const field = (name) => composer().querySelector(`[name="${name}"]`);
 export const turnsOf = (form) => [...form.querySelectorAll("[data-turn]")];
 export const shape = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
-export const modelName = (form) => form.querySelector("[data-part=model] .model-name").textContent;
+export const modelName = (form) => part(form, "name").textContent;
 export const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 // valuesOf is what a pane sends: its own fields, and those of the composer, which belongs to the first pane only.

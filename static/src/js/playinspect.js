@@ -1,5 +1,6 @@
 // The inspector of a pane: what was sent, what came, each piece as it came, and the request as programs. It keeps what it shows
 // in memory and draws only while it is open.
+import { count, decimal } from "./numbers.js";
 import { fetched, part, valuesOf } from "./playdom.js";
 import { showJSON } from "./playjson.js";
 import { toEnd } from "./playstream.js";
@@ -31,7 +32,7 @@ const line = ({ at, text }) => {
   const item = document.createElement("li");
   const time = document.createElement("span");
   time.className = "num";
-  time.textContent = at < 10_000 ? `${Math.round(at)} ms` : `${(at / 1000).toFixed(1)} s`;
+  time.textContent = at < 10_000 ? `${count(Math.round(at))} ms` : `${decimal(at / 1000, 1)} s`;
   const body = document.createElement("pre");
   body.textContent = text;
   item.append(time, body);
@@ -60,7 +61,7 @@ const drawEvents = (form) => {
   m.drawn = total;
   const note = part(form, "events-note");
   note.hidden = m.dropped === 0 && total > 0;
-  note.textContent = total === 0 ? "Each event appears here as it arrives." : `Only the newest ${eventsMax} of ${total} are kept.`;
+  note.textContent = total === 0 ? "Each event appears here as it arrives." : `Only the newest ${eventsMax} of ${count(total)} are kept.`;
 };
 
 const drawRequest = (form) => {

@@ -11,9 +11,22 @@ const settingsPath = "/console/playground/settings";
 const most = () => Number(page().dataset.most);
 const couldNot = () => toast("danger", "The settings could not be loaded. Try again in a moment.");
 
+// nameAll writes which pane each one is: by its model, with a number where several panes ask the same one.
+const nameAll = (all) => {
+  const shown = all.map((form) => part(form, "name"));
+  for (const [i, form] of all.entries()) {
+    const alike = shown.filter((one) => one.dataset.name === shown[i].dataset.name);
+    shown[i].textContent = alike.length > 1 ? `${shown[i].dataset.name} (${alike.indexOf(shown[i]) + 1})` : shown[i].dataset.name;
+    form.setAttribute("aria-label", all.length > 1 ? `Conversation ${i + 1}` : "Conversation");
+    part(form, "stop-pane").setAttribute("aria-label", `Stop ${modelName(form)}`);
+    form.querySelector(".pane-tools [popovertarget]").setAttribute("aria-label", `More for ${modelName(form)}`);
+  }
+};
+
 // settle updates everything that depends on the number and the order of the panes.
 export const settle = () => {
   const all = panes();
+  nameAll(all);
   page().dataset.panes = String(all.length);
   part(page(), "add-pane").disabled = all.length >= most();
   for (const control of composer().querySelectorAll("[form]")) {
@@ -68,7 +81,6 @@ const take = (form, fresh, sent) => {
       part(next, "own-settings").checked = own;
     }
   }
-  form.setAttribute("aria-label", fresh.getAttribute("aria-label"));
   if (id) {
     document.getElementById(id)?.focus();
   }
@@ -138,7 +150,7 @@ export const addPane = async (from, { model, last = null }) => {
     settle();
     form.scrollIntoView({ block: "nearest", inline: "nearest" });
     form.querySelector(".model-button").focus();
-    say(`Added ${form.querySelector(".model-name").textContent}`);
+    say(`Added ${modelName(form)}`);
     return form;
   } catch {
     couldNot();
@@ -185,10 +197,11 @@ export const pick = (form) => {
   away.before = all.slice(0, at);
   away.after = all.slice(at + 1);
   const others = [...away.before, ...away.after];
+  const [kept, closed] = [modelName(form), named.format(others.map(modelName))];
   others.forEach(stop);
   part(page(), "put-away").append(...others);
   settle();
-  const words = `Continuing with ${modelName(form)}. ${named.format(others.map(modelName))} ${others.length > 1 ? "are" : "is"} closed.`;
+  const words = `Continuing with ${kept}. ${closed} ${others.length > 1 ? "are" : "is"} closed.`;
   part(composer(), "picked-words").textContent = words;
   part(composer(), "picked").hidden = false;
   field("prompt").focus();

@@ -2,6 +2,7 @@
 // it; then they wait behind a button that says how many there are.
 import { closest, onContent } from "./dom.js";
 import { put } from "./live.js";
+import { count } from "./numbers.js";
 
 // A screen reader announces new rows at most once in this time.
 const saidMilliseconds = 5000;
@@ -15,15 +16,14 @@ const stateOf = (element) => {
   return states.get(element);
 };
 
-const region = document.documentElement.dataset.region || "en-US";
-const counted = (n) => `${n.toLocaleString(region)} new ${n === 1 ? "request" : "requests"}`;
+const counted = (n) => `${count(n)} new ${n === 1 ? "request" : "requests"}`;
 
 const draw = (element) => {
   const state = stateOf(element);
   const show = element.querySelector("[data-log-show]");
   const pause = element.querySelector("[data-log-pause]");
   show.hidden = state.held.length === 0;
-  show.textContent = `Show ${state.held.length.toLocaleString(region)} new`;
+  show.textContent = `Show ${count(state.held.length)} new`;
   pause.hidden = false;
   pause.textContent = state.paused ? "Resume" : "Pause";
   element.querySelector("[data-log-words]").textContent = state.paused ? "Paused" : "Live";

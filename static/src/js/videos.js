@@ -1,22 +1,14 @@
 // The video pages: what a video will cost while its form is filled in, how long it has been waited for, the frames of its
 // spritesheet one by one, and the number of ticked videos in the list.
 import { closest, onContent } from "./dom.js";
+import { count, decimal, dollars } from "./numbers.js";
 import "./videoscrop.js";
 // What other scripts share with app.js is named here too, so that all of it stays in one file that every page has loaded already.
 import "./copy.js";
 import "./times.js";
 import "./toasts.js";
 
-const nanosPerDollar = 1_000_000_000n;
 const tick = 1000;
-const count = new Intl.NumberFormat(document.documentElement.dataset.region || "en-US");
-
-// dollars prints nano-dollars exactly: the cents, and every digit beyond them that is not zero.
-const dollars = (nanos) => {
-  const whole = nanos / nanosPerDollar;
-  const fraction = String(nanos % nanosPerDollar).padStart(9, "0").replace(/0+$/, "").padEnd(2, "0");
-  return `$${count.format(whole)}.${fraction}`;
-};
 
 const formOf = () => document.querySelector("[data-video-form]");
 
@@ -74,7 +66,7 @@ const reprice = () => {
     const balance = BigInt(known);
     after.textContent = total > balance ? `more than your balance of ${dollars(balance)}` : `Balance after: ${dollars(balance - total)}`;
   }
-  if (dollars(total) !== form.querySelector('[name="agreed"]')?.dataset.shown) {
+  if (String(total) !== form.querySelector('[name="agreed"]')?.dataset.nanos) {
     disagree(form);
   }
 };
@@ -144,7 +136,7 @@ const tell = (area) => {
   const note = document.getElementById(area.dataset.count);
   const most = Number(area.dataset.countMax);
   const length = [...area.value].length;
-  note.textContent = `${count.format(length)} of ${count.format(most)} characters`;
+  note.textContent = `${count(length)} of ${count(most)} characters`;
   note.toggleAttribute("data-over", length > most);
 };
 
@@ -183,7 +175,7 @@ const show = (scrub) => {
   const columns = Number(sheet.dataset.columns);
   const at = frameOf(scrub);
   sheet.style.translate = `${(-100 / columns) * (at % columns)}% ${(-100 / (frames / columns)) * Math.floor(at / columns)}%`;
-  const second = ((Number(range.dataset.seconds) * at) / frames).toFixed(1);
+  const second = decimal((Number(range.dataset.seconds) * at) / frames, 1);
   const text = `Frame ${at + 1} of ${frames}, at ${second} s`;
   range.setAttribute("aria-valuetext", text);
   scrub.querySelector("[data-scrub-at]").textContent = text;
