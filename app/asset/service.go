@@ -46,7 +46,7 @@ type Options struct {
 type Waits struct {
 	Settle time.Duration // Settle is how long the worker leaves a create alone. It is longer than a create may run.
 	First  time.Duration // First is the wait between a create and the first look at the upstream.
-	Idle   time.Duration // Idle is the wait between two looks for due assets.
+	Idle   time.Duration // Idle is the wait between two looks for assets that are due, but that others work on.
 }
 
 // Service keeps assets. It is safe for concurrent use.
@@ -80,10 +80,7 @@ func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microse
 
 // wake makes the worker of this process look at once for what is due.
 func (s *Service) wake() {
-	select {
-	case s.wakes <- struct{}{}:
-	default: // The worker is awake already.
-	}
+	app.Wake(s.wakes)
 }
 
 // lasting is a context for the store that a caller who leaves does not end.

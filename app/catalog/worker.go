@@ -23,13 +23,7 @@ func (c *Catalog) Run(ctx context.Context, dsn string) error {
 		defer close(done)
 		c.reloadLoop(ctx, wake)
 	}()
-	err := postgres.Listen(ctx, dsn, []string{channel}, func(string, string) {
-		select {
-		case wake <- struct{}{}:
-		// A reload is already requested.
-		default:
-		}
-	})
+	err := postgres.Listen(ctx, dsn, channel, wake)
 	<-done
 	return err
 }

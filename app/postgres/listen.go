@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"umg/app"
 )
 
 // These limits apply to a listener. It reconnects quickly, because the caches of keys and of the catalog are stale until then.
@@ -25,13 +27,14 @@ type Handler struct {
 	Lost   func(err error)               // The connection is lost, and the next Notify has an empty payload.
 }
 
-// Listen calls h for every notification on the channels until ctx ends, and returns ctx's error. After each connect
-// it first calls h(channel, "") for every channel, since what happened before is unknown.
-func Listen(ctx context.Context, dsn string, channels []string, h func(channel, payload string)) error {
-	return Follow(ctx, dsn, channels, Handler{Notify: h, Lost: func(error) {}})
+// Listen wakes a worker at every notification on a channel until ctx ends, and returns ctx's error. It also does so after each connect,
+// since what happened before is unknown.
+func Listen(ctx context.Context, dsn, channel string, worker chan<- struct{}) error {
+	return Follow(ctx, dsn, []string{channel}, Handler{Notify: func(string, string) { app.Wake(worker) }, Lost: func(error) {}})
 }
 
-// Follow is Listen for callers that must also know when the connection is lost.
+// Follow calls the handler for every notification on the channels until ctx ends, and returns ctx's error. After each connect it first
+// calls Notify with an empty payload for every channel.
 func Follow(ctx context.Context, dsn string, channels []string, h Handler) error {
 	dsn = withConnectTimeout(dsn, connectMax)
 	wait := reconnectMin

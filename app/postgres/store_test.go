@@ -306,7 +306,9 @@ func TestListenLeavesNothingRunning(t *testing.T) { //nolint:paralleltest // cou
 	l := shared(t)
 	known := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(t.Context())
-	err := Listen(ctx, l.DSN(), []string{"keys"}, func(string, string) { cancel() })
+	woken := make(chan struct{}, 1)
+	go func() { <-woken; cancel() }()
+	err := Listen(ctx, l.DSN(), "keys", woken)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("Listen ended with %v", err)
 	}

@@ -73,7 +73,7 @@ func (l *Log) flush(sync bool, wanted LSN) error {
 	l.segments.roomBytes.Store(f.size - f.offset)
 	l.appender.finish(b)
 	if b.sync {
-		signal(f.synced)
+		app.Wake(f.synced)
 	}
 	l.updateAdmission(b.at)
 	return nil
@@ -134,7 +134,7 @@ func (f *flusher) begin(first LSN) error {
 	}
 	f.current, f.offset, f.size = next.file, headerBytes, s.size
 	f.segments.add(s)
-	signal(f.tidy)
+	app.Wake(f.tidy)
 	return nil
 }
 

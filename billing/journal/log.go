@@ -77,7 +77,7 @@ func (l *Log) Wait(ctx context.Context, lsn LSN) error {
 			done = a.syncing
 		case !commits && a.wanted < lsn:
 			a.wanted = lsn
-			signal(l.flusher.hurry)
+			app.Wake(l.flusher.hurry)
 		}
 		l.mu.Unlock()
 		if commits {
@@ -94,13 +94,6 @@ func (l *Log) Wait(ctx context.Context, lsn LSN) error {
 	}
 }
 
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 func unavailable(cause error) error {
 	return app.Errorf(app.Unavailable, "service_unavailable",
 		"The service cannot record new work right now. Nothing was charged; try again in a few seconds.").Because(cause).After(retryAfter)
@@ -111,7 +104,7 @@ func (l *Log) fail(err error) {
 	if l.appender.err == nil {
 		l.admission.refuse(dead, l.o.Now())
 		l.appender.fail(err)
-		signal(l.flusher.hurry) // Run ends.
+		app.Wake(l.flusher.hurry) // Run ends.
 	}
 }
 

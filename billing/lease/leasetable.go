@@ -104,20 +104,6 @@ func (t *leaseTable) each(visit func(*lease)) {
 	}
 }
 
-// empty reports whether there is no lease.
-func (t *leaseTable) empty() bool {
-	for i := range t.shards {
-		s := &t.shards[i]
-		s.mu.RLock()
-		n := len(s.leases)
-		s.mu.RUnlock()
-		if n > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // discard drops a lease that has neither credit nor anything that the ledger does not know yet. The next call for the credit
 // account starts from the state in the database.
 func (t *leaseTable) discard(l *lease, now time.Duration, applied journal.LSN) {
@@ -297,6 +283,13 @@ func (l *lease) idle(now time.Duration, applied journal.LSN) bool {
 		return true
 	}
 	return l.hasSpare(now)
+}
+
+// atRest reports whether nothing but a use, or much time, can make the lease return credit, or take some ahead.
+func (l *lease) atRest(now time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return now-l.used > idleAfter && l.pending == nil && !l.uncertain && !l.doubtful && !l.recalled && !(l.returnImmediately && l.free() > 0)
 }
 
 // hasSpare reports whether free credit should go back. The caller holds mu.
