@@ -289,7 +289,8 @@ func (l *lease) idle(now time.Duration, applied journal.LSN) bool {
 func (l *lease) atRest(now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return now-l.used > idleAfter && l.pending == nil && !l.uncertain && !l.doubtful && !l.recalled && !(l.returnImmediately && l.free() > 0)
+	return now-l.used > idleAfter && l.pending == nil && !l.uncertain && !l.doubtful && !l.recalled &&
+		(!l.returnImmediately || l.free() <= 0)
 }
 
 // hasSpare reports whether free credit should go back. The caller holds mu.
