@@ -75,6 +75,16 @@ func (l *Ledger) Run(ctx context.Context) error {
 // grant and each account that failed. Only an unavailable store ends the pass early.
 func (l *Ledger) Sweep(ctx context.Context) error {
 	var failed error
+	var due bool
+	// Nearly every pass finds nothing, and this question costs the database a fifth of what the parts cost.
+	err := l.db.GetContext(ctx, &due, `
+		select exists (select from holds where state = 'open' and expires_at <= $1)
+			or exists (select from grants where not spent and expires_at <= $1)
+			or exists (select from receivables where owed_nanos > 0 or froze)
+			or exists (select from key_budgets where period_start < date_trunc(nullif(period, 'total'), $1, 'utc'))`, l.o.Now().UTC())
+	if err != nil || !due {
+		return postgres.StoreError("billing: look for what is due", err)
+	}
 	for _, part := range []struct {
 		verb string
 		run  func(context.Context) error
@@ -82,7 +92,7 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 		{"release holds", l.releaseHolds}, {"expire grants", l.expireGrants}, {"collect receivables", l.collectReceivables},
 		{"refill budgets", l.refill},
 	} {
-		err := part.run(ctx)
+		err = part.run(ctx)
 		failed = errors.Join(failed, postgres.StoreError("billing: "+part.verb, err))
 		if storeUnavailable(ctx, err) {
 			return failed

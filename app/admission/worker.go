@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
+
+	"umg/app"
 )
 
 // collectLooks is for how many measurements memory may refuse calls without a garbage collection. The live bytes are known only after a
@@ -12,7 +14,7 @@ import (
 const collectLooks = 10
 
 // idleLookEvery is the interval of measurements while no call is in flight and none is refused. The next call that enters ends it.
-const idleLookEvery = time.Second
+const idleLookEvery = 5 * time.Second
 
 // Run measures the process until ctx ends. Without it only the number of calls is limited. It returns the error of ctx.
 func (g *Controller) Run(ctx context.Context) error {
@@ -69,9 +71,6 @@ func (g *Controller) idle() bool {
 // wake ends the sleep of Run, once.
 func (g *Controller) wake() {
 	if g.asleep.CompareAndSwap(true, false) {
-		select {
-		case g.entering <- struct{}{}:
-		default: // A call has woken Run already.
-		}
+		app.Wake(g.entering)
 	}
 }

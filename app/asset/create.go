@@ -241,6 +241,7 @@ func (s *Service) handOver(ctx context.Context, row *assetRow, f *provider.Fault
 		return nil
 	}
 	due := s.now().Add(wait)
+	defer s.wake()
 	return s.leave(ctx, row, &due, 0)
 }
 

@@ -46,7 +46,7 @@ type Options struct {
 type Waits struct {
 	Settle time.Duration // Settle is how long the worker leaves a create alone. It is longer than a create may run.
 	First  time.Duration // First is the wait between a create and the first look at the upstream.
-	Idle   time.Duration // Idle is the wait between two looks for due assets.
+	Idle   time.Duration // Idle is the wait between two looks for assets that are due, but that others work on.
 }
 
 // Service keeps assets. It is safe for concurrent use.
@@ -57,6 +57,7 @@ type Service struct {
 	creates  *gate
 	previews *gate
 	wakes    chan struct{} // Wakes tells the worker that an asset is due.
+	alarm    *time.Timer   // Alarm wakes the worker when the next asset is due.
 }
 
 // New makes a Service over a migrated store. It panics when a required option is missing.
@@ -69,10 +70,12 @@ func New(db *sqlx.DB, o Options) *Service {
 	o.Waits.Settle = cmp.Or(o.Waits.Settle, settleStandard)
 	o.Waits.First = cmp.Or(o.Waits.First, firstStandard)
 	o.Waits.Idle = cmp.Or(o.Waits.Idle, idleStandard)
-	return &Service{
+	s := &Service{
 		db: db, o: o, audit: audit.New(db, o.Now, o.IDs), wakes: make(chan struct{}, 1),
 		creates: newGate(createsMax, createsByAccountMax), previews: newGate(previewsMax, previewsByAccountMax),
 	}
+	s.alarm = time.AfterFunc(o.Waits.Idle, s.wake)
+	return s
 }
 
 // now is the clock's time with the precision of the store.
@@ -80,10 +83,7 @@ func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microse
 
 // wake makes the worker of this process look at once for what is due.
 func (s *Service) wake() {
-	select {
-	case s.wakes <- struct{}{}:
-	default: // The worker is awake already.
-	}
+	app.Wake(s.wakes)
 }
 
 // lasting is a context for the store that a caller who leaves does not end.

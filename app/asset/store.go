@@ -144,11 +144,11 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 	return rows, total, err
 }
 
-// anyDue reports whether claimDue may find a row. It reads one entry of an index, and an idle worker asks it every second: planning
-// a claim costs the database several times as much.
-func anyDue(ctx context.Context, db *sqlx.DB, now time.Time) (exists bool, err error) {
-	err = postgres.QueryRow(ctx, db, `select exists (select from assets where due_at <= $1)`, []any{now}, &exists)
-	return exists, postgres.StoreError("asset: look for what is due", err)
+// nextDue is when the next row is due, or nil when none is. It reads one entry of an index: planning a claim costs the database several
+// times as much.
+func nextDue(ctx context.Context, db *sqlx.DB) (next *time.Time, err error) {
+	err = postgres.QueryRow(ctx, db, `select min(due_at) from assets where due_at is not null`, nil, &next)
+	return next, postgres.StoreError("asset: look for what is due", err)
 }
 
 // claimDue claims unclaimed rows that are due. It leaves rows of the providers in away, which this replica cannot call,

@@ -17,7 +17,9 @@ import (
 const (
 	stepsMax = 16 // This limits parallel steps.
 	claimMax = time.Minute
-	stepMax  = 40 * time.Second // The rest of the claim is for recording the result.
+	// idlePerSleep is how many times as long as Waits.Idle the worker waits when nothing is due, for what other replicas leave to it.
+	idlePerSleep = 10
+	stepMax      = 40 * time.Second // The rest of the claim is for recording the result.
 
 	recordPauseMin = 100 * time.Millisecond // Each further pause before a result is written again is twice as long.
 
@@ -34,25 +36,35 @@ const (
 // Run works on what is due until ctx ends: it follows assets that are not ready, removes deleted ones upstream, and
 // cleans up after creates that were cut.
 func (s *Service) Run(ctx context.Context) error {
+	defer s.alarm.Stop()
 	workqueue.Run(ctx, s.o.Log, workqueue.Task{
-		Name: "work on assets", Every: s.o.Waits.Idle, Wakes: s.wakes, Work: func(ctx context.Context) (more bool, err error) {
+		Name: "work on assets", Every: idlePerSleep * s.o.Waits.Idle, Wakes: s.wakes, Work: func(ctx context.Context) (more bool, err error) {
 			n, err := s.work(ctx)
-			return n == stepsMax, err
+			return n > 0, err
 		},
 	})
 	return nil
 }
 
-// work takes what is due, as much as may run at once, and waits for it. It says how much that was.
+// work takes what is due, as much as may run at once, and waits for it. It says how much that was. When nothing is due, the worker wakes
+// at the time at which something will be, and soon when others work on what is due.
 func (s *Service) work(ctx context.Context) (int, error) {
 	now := s.now()
-	if exists, err := anyDue(ctx, s.db, now); err != nil || !exists {
+	next, err := nextDue(ctx, s.db)
+	if err != nil || next == nil {
 		return 0, err
+	}
+	if next.After(now) {
+		s.alarm.Reset(next.Sub(now))
+		return 0, nil
 	}
 	away := slices.AppendSeq([]string{}, maps.Keys(s.o.Snapshot().Unusable()))
 	rows, err := claimDue(ctx, s.db, now, now.Add(claimMax), stepsMax, away, now.Add(-giveUpAge-othersMax))
 	if err != nil {
 		return 0, postgres.StoreError("asset: look for what is due", err)
+	}
+	if len(rows) == 0 {
+		s.alarm.Reset(s.o.Waits.Idle)
 	}
 	workqueue.Each(rows, func(row *assetRow) { s.safely(ctx, row) })
 	return len(rows), nil

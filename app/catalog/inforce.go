@@ -12,7 +12,7 @@ import (
 
 const (
 	// seenEvery is the time between two reports of a replica.
-	seenEvery = 3 * time.Second
+	seenEvery = 4 * time.Second
 	// seenMax is how long after its last report a replica counts as running. A reload may take 10 s.
 	seenMax = 15 * time.Second
 	// awaitEvery is the time between two queries of the reports.

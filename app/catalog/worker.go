@@ -23,16 +23,7 @@ func (c *Catalog) Run(ctx context.Context, dsn string) error {
 		defer close(done)
 		c.reloadLoop(ctx, wake)
 	}()
-	for _, lost := range postgres.Listen(ctx, dsn, channel) {
-		if lost != nil {
-			continue
-		}
-		select {
-		case wake <- struct{}{}:
-		// A reload is already requested.
-		default:
-		}
-	}
+	postgres.ListenToWake(ctx, dsn, channel, wake)
 	<-done
 	return ctx.Err()
 }

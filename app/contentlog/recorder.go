@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/app"
 	"umg/app/llm"
 )
 
@@ -179,10 +180,7 @@ func (t *Recorder) End() {
 		t.lose()
 		return
 	}
-	select {
-	case t.service.queued <- struct{}{}:
-	default: // The worker has been woken already.
-	}
+	app.Wake(t.service.queued)
 }
 
 // Abandon gives up a tape that no caller will end.

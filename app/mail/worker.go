@@ -30,9 +30,13 @@ const (
 // Run delivers mails until ctx ends, and removes what is too old. Attempts under way when ctx ends are
 // finished first, which takes at most 20 seconds and what it takes to write them down.
 func (s *Service) Run(ctx context.Context) error {
+	poll := pollEvery
+	if s.o.SMTP == nil {
+		poll = sweepEvery
+	}
 	workqueue.Run(ctx, s.o.Log,
 		workqueue.Task{Name: "delete old mails", Every: sweepEvery, Work: workqueue.Repeat(s.Sweep)},
-		workqueue.Task{Name: "send mails", Every: pollEvery, Work: func(ctx context.Context) (more bool, err error) {
+		workqueue.Task{Name: "send mails", Every: poll, Work: func(ctx context.Context) (more bool, err error) {
 			sent, err := s.Deliver(ctx)
 			return sent > 0, err
 		}})

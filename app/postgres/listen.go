@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"umg/app"
 )
 
 // These limits apply to a listener. It reconnects quickly, because the caches of keys and of the catalog are stale until then.
@@ -22,6 +24,16 @@ const (
 
 // Notification is what a listener learns. An empty payload means that anything may have changed.
 type Notification struct{ Channel, Payload string }
+
+// ListenToWake wakes a worker at every notification on a channel until ctx ends. It also does so after each connect, since what happened
+// before is unknown.
+func ListenToWake(ctx context.Context, dsn, channel string, worker chan<- struct{}) {
+	for _, lost := range Listen(ctx, dsn, channel) {
+		if lost == nil {
+			app.Wake(worker)
+		}
+	}
+}
 
 // Listen returns the notifications on the channels until ctx ends. After each connect there is first one with an empty payload for every
 // channel, since what happened before is unknown. An error comes without a notification: the connection is lost and will be made again.

@@ -94,10 +94,7 @@ func (l *Log) Record(r Record) {
 
 // wake lets Run write soon.
 func (l *Log) wake() {
-	select {
-	case l.added <- struct{}{}:
-	default:
-	}
+	app.Wake(l.added)
 }
 
 // count gives a refusal a row of its own, or adds it to the sample of its subject. The caller holds the lock.

@@ -17,7 +17,9 @@ const (
 	unwrittenMinutesMax = hourMinutes // This many minutes wait while the database is unavailable.
 	countsWrittenEvery  = 5 * time.Second
 	countsWriteTimeMax  = 3 * time.Second
-	minuteSeconds       = 60
+	// inFlightWrittenEvery is how often an idle replica shows that it runs.
+	inFlightWrittenEvery = 10 * time.Second
+	minuteSeconds        = 60
 )
 
 // Refusal is the reason why a call was refused before any provider was called.
@@ -55,6 +57,9 @@ type MinuteCounts struct {
 
 	mu      sync.Mutex
 	minutes [unwrittenMinutesMax]minute // The index is the minute of the hour.
+	// InFlight was recorded last, at recordedAt.
+	inFlight   int64
+	recordedAt time.Time
 }
 
 // minute holds the counts of one minute. Its slot is reused an hour later, by a minute with another number.
@@ -107,12 +112,16 @@ func (l *MinuteCounts) minuteAt(number int64) *minute {
 }
 
 // recordInFlight records how many calls are in flight. It also does so in minutes without a call, so that an idle replica
-// differs from a stopped one.
+// differs from a stopped one. The same number is recorded less often.
 func (l *MinuteCounts) recordInFlight() {
-	now, flying := l.o.Now().Unix()/minuteSeconds, max(l.o.InFlight(), 0)
+	now, flying := l.o.Now(), max(l.o.InFlight(), 0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m := l.minuteAt(now)
+	if flying == l.inFlight && now.Sub(l.recordedAt) < inFlightWrittenEvery {
+		return
+	}
+	l.inFlight, l.recordedAt = flying, now
+	m := l.minuteAt(now.Unix() / minuteSeconds)
 	m.inFlight, m.most = flying, max(m.most, flying)
 }
 

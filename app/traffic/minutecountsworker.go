@@ -30,13 +30,14 @@ func (l *MinuteCounts) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countsWriteTimeMax)
 	defer cancel()
 	var failures error
-	for _, m := range l.takeUnwritten() {
+	unwritten := l.takeUnwritten()
+	for _, m := range unwritten {
 		if err := l.write(ctx, &m); err != nil {
 			failures = errors.Join(failures, err)
 			l.markUnwritten(m.number)
 		}
 	}
-	if failures != nil {
+	if failures != nil || len(unwritten) == 0 {
 		return failures
 	}
 	return l.deleteOld(ctx)

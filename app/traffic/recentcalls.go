@@ -18,7 +18,8 @@ const (
 	pendingCallsMax = 1024
 	// At most this many pending subjects are IP addresses, so that a flood of unknown keys cannot crowd out accounts.
 	pendingAddressesMax = 64
-	callsWrittenEvery   = time.Second
+	callsWrittenAfter   = time.Second // Calls of so much time are written together.
+	callsSweptEvery     = time.Minute
 	callsWriteTimeMax   = 2 * time.Second
 	callsKeptFor        = 15 * time.Minute
 	fieldBytesMax       = 200 // A value that a caller may have chosen has at most this many bytes.
@@ -54,6 +55,8 @@ type RecentCalls struct {
 
 	mu      sync.Mutex
 	pending map[pendingKey]RecentCall
+	// added wakes Run after the first call since it wrote.
+	added chan struct{}
 	// PendingAddresses counts the keys of pending that are IP addresses.
 	pendingAddresses int
 }
@@ -66,7 +69,7 @@ type pendingKey struct {
 
 // NewRecentCalls returns a store of recent calls. Run writes what Record collects.
 func NewRecentCalls(db *sqlx.DB, now app.Clock, log *slog.Logger) *RecentCalls {
-	return &RecentCalls{db: db, now: now, log: log, pending: map[pendingKey]RecentCall{}}
+	return &RecentCalls{db: db, now: now, log: log, pending: map[pendingKey]RecentCall{}, added: make(chan struct{}, 1)}
 }
 
 // Record adds a call to those that Run writes. It never blocks: when too many subjects are pending, it drops the call.
@@ -88,6 +91,7 @@ func (l *RecentCalls) Record(c RecentCall) {
 		}
 	}
 	l.pending[at] = c
+	app.Wake(l.added)
 }
 
 // takePending returns the pending calls and empties the list.

@@ -7,7 +7,7 @@ import (
 
 // Run writes the recorded calls until ctx ends. It drops calls that it cannot write: they would be old when the database is back.
 func (l *RecentCalls) Run(ctx context.Context) error {
-	tick := time.NewTicker(callsWrittenEvery)
+	tick := time.NewTicker(callsSweptEvery)
 	defer tick.Stop()
 	swept := l.now()
 	for {
@@ -15,6 +15,12 @@ func (l *RecentCalls) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		case <-l.added:
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(callsWrittenAfter):
+			}
 		}
 		if err := l.flush(ctx, &swept); err != nil && ctx.Err() == nil {
 			l.log.Warn("recording refused calls failed", "error", err)
@@ -22,7 +28,7 @@ func (l *RecentCalls) Run(ctx context.Context) error {
 	}
 }
 
-// flush writes the pending calls, and once a minute deletes rows that are too old.
+// flush writes the pending calls, and at most once a minute deletes rows that are too old.
 func (l *RecentCalls) flush(ctx context.Context, swept *time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, callsWriteTimeMax)
 	defer cancel()
@@ -31,7 +37,7 @@ func (l *RecentCalls) flush(ctx context.Context, swept *time.Time) error {
 			return err
 		}
 	}
-	if now := l.now(); now.Sub(*swept) >= time.Minute {
+	if now := l.now(); now.Sub(*swept) >= callsSweptEvery {
 		*swept = now
 		return l.deleteOld(ctx)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"path/filepath"
 
+	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -40,7 +41,7 @@ const (
 	// idleMax is the time between two looks for what is due, while something is due or runs.
 	idleMax = time.Second
 	// sleepMax is the time between two looks otherwise, since new work is announced.
-	sleepMax        = 5 * time.Second
+	sleepMax        = 15 * time.Second
 	claimsMax       = 2000         // One pass makes at most this many claims.
 	queueMax        = 4 * looksMax // No job is claimed while more than this many wait for a crowded provider.
 	failurePause    = time.Second  // The worker waits this long after the database did not answer.
@@ -66,10 +67,7 @@ func (w *working) wake() {
 	w.wakesMu.Lock()
 	defer w.wakesMu.Unlock()
 	for _, c := range w.wakes {
-		select {
-		case c <- struct{}{}:
-		default: // The dispatcher is already awake, or there is none.
-		}
+		app.Wake(c)
 	}
 }
 

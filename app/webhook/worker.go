@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app/postgres"
+	"umg/app/workqueue"
 )
 
 // These limits apply to deliveries in progress and to a sweep.
@@ -23,6 +24,8 @@ const (
 	sweepRoundsMax    = 100
 	recordMax         = 20 * time.Second // Recording an attempt may take this long, while the claim still holds.
 	recordPauseMin    = 100 * time.Millisecond
+	// pollsPerSleep is how many times as long as Waits.Poll the worker waits while no delivery waits.
+	pollsPerSleep = 8
 )
 
 // Stats count what happened since the start of the process.
@@ -53,32 +56,26 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 	var others sync.WaitGroup
 	defer others.Wait()
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
-	others.Go(func() {
-		for _, lost := range postgres.Listen(ctx, dsn, "webhooks") {
-			if lost != nil {
-				continue
-			}
-			select {
-			case wake <- struct{}{}:
-			default: // The worker has been woken already.
-			}
-		}
-	})
+	others.Go(func() { postgres.ListenToWake(ctx, dsn, "webhooks", wake) })
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
-	others.Go(func() { s.sweepEvery(ctx) })
-	tick := time.NewTicker(s.o.Waits.Poll)
-	defer tick.Stop()
+	others.Go(func() {
+		workqueue.Run(ctx, s.o.Log, workqueue.Task{Name: "delete old webhook events", Every: s.o.Waits.Sweep, Work: workqueue.Repeat(s.Sweep)})
+	})
 	p := s.newPass()
 	for ctx.Err() == nil {
 		if err := p.start(ctx); err != nil && ctx.Err() == nil {
 			s.o.Log.Warn("claiming webhook deliveries failed, retrying", "error", err)
 			p.claimable = false
 		}
+		poll := s.o.Waits.Poll
+		if p.isIdle { // New deliveries are announced.
+			poll *= pollsPerSleep
+		}
 		select {
 		case <-ctx.Done():
 		case <-wake:
 			p.claimable = true
-		case <-tick.C:
+		case <-time.After(poll):
 			p.claimable = true
 		case d := <-p.done:
 			p.ended(d)
@@ -109,6 +106,7 @@ type pass struct {
 	struggling int
 	finished   int
 	claimable  bool // Claimable means that a delivery may be due.
+	isIdle     bool // IsIdle means that no delivery waits, not even for a later time.
 }
 
 func (s *Service) newPass() *pass {
@@ -121,10 +119,11 @@ func (p *pass) start(ctx context.Context) error {
 		return ctx.Err()
 	}
 	now := p.s.now()
-	list, err := claimDue(ctx, p.s.db, atOnceMax-p.running, max(0, strugglingMax-p.struggling), now, now.Add(p.s.o.Waits.Claim))
+	list, pending, err := claimDue(ctx, p.s.db, atOnceMax-p.running, max(0, strugglingMax-p.struggling), now, now.Add(p.s.o.Waits.Claim))
 	if err != nil {
 		return fmt.Errorf("webhook: claim: %w", err)
 	}
+	p.isIdle = !pending
 	p.claimable = false // The pass claims again when an attempt ends, a wake-up arrives or time has passed.
 	for _, c := range list {
 		p.running++
@@ -256,22 +255,6 @@ func (s *Service) tell(ctx context.Context, tx *sqlx.Tx, c claimed, o outcome) e
 		return nil
 	}
 	return s.o.Notify(ctx, tx, n)
-}
-
-// sweepEvery removes what is too old, now and then, until ctx ends.
-func (s *Service) sweepEvery(ctx context.Context) {
-	tick := time.NewTicker(s.o.Waits.Sweep)
-	defer tick.Stop()
-	for {
-		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("webhook sweep failed", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }
 
 // Sweep removes what is older than 30 days, and ends deliveries to endpoints that get nothing any more. It works in small

@@ -62,7 +62,7 @@ func (l *Log) Wait(ctx context.Context, lsn LSN) error {
 			done = a.syncing
 		case !commits && a.wanted < lsn:
 			a.wanted = lsn
-			signal(l.flusher.hurry)
+			app.Wake(l.flusher.hurry)
 		}
 		l.mu.Unlock()
 		if commits {
@@ -117,7 +117,7 @@ func (l *Log) flush(sync bool, wanted LSN) error {
 	l.segments.roomBytes.Store(f.size - f.offset)
 	l.appender.finish(b)
 	if b.sync {
-		signal(f.synced)
+		app.Wake(f.synced)
 	}
 	l.updateAdmission(b.at)
 	return nil
@@ -178,7 +178,7 @@ func (f *flusher) begin(first LSN) error {
 	}
 	f.current, f.offset, f.size = next.file, headerBytes, s.size
 	f.segments.add(s)
-	signal(f.tidy)
+	app.Wake(f.tidy)
 	return nil
 }
 

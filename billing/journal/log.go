@@ -50,13 +50,6 @@ func (l *Log) Append(kind Kind, data []byte) (LSN, error) {
 	return lsn, nil
 }
 
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 func unavailable(cause error) error {
 	return app.Errorf(app.Unavailable, "service_unavailable",
 		"The service cannot record new work right now. Nothing was charged; try again in a few seconds.").Because(cause).After(retryAfter)
@@ -67,7 +60,7 @@ func (l *Log) fail(err error) {
 	if l.appender.err == nil {
 		l.admission.refuse(dead, l.o.Now())
 		l.appender.fail(err)
-		signal(l.flusher.hurry) // Run ends.
+		app.Wake(l.flusher.hurry) // Run ends.
 	}
 }
 

@@ -11,10 +11,11 @@ const (
 	writeWithin = 5 * time.Millisecond   // A record that no caller waits for survives a kill after this long.
 	syncWithin  = 200 * time.Millisecond // A record that no caller waits for survives a power cut after this long.
 	tidyEvery   = time.Second
+	restEvery   = 5 * time.Second // A journal to which nothing was appended is tidied this often.
 )
 
-// Run commits for waiting callers, writes records that no caller waits for, and tidies once a second, until ctx ends or the
-// log dies. It returns nil in the first case, when all that was appended is durable, and the reason in the second. Later
+// Run commits for waiting callers, writes records that no caller waits for, and tidies once a second while records are appended, until
+// ctx ends or the log dies. It returns nil in the first case, when all that was appended is durable, and the reason in the second. Later
 // calls of Wait commit by themselves.
 func (l *Log) Run(ctx context.Context) error {
 	l.setRunning(true)
@@ -84,14 +85,20 @@ func (l *Log) setRunning(running bool) {
 
 // keepTidy calls Tidy and logs when an error or a lasting refusal begins and ends.
 func (l *Log) keepTidy(ctx context.Context) {
-	ticker := time.NewTicker(tidyEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(tidyEvery)
+	defer timer.Stop()
 	before, refused := "", error(nil)
-	for {
+	for last := LSN(0); ; {
+		wait, at := tidyEvery, l.Last()
+		if before == "" && refused == nil && at == last && at == l.Durable() {
+			wait = restEvery
+		}
+		last = at
+		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-timer.C:
 		case <-l.flusher.tidy:
 		}
 		now, err := "", l.Tidy()

@@ -276,6 +276,14 @@ func (l *lease) idle(now time.Duration, applied journal.LSN) bool {
 	return l.hasSpare(now)
 }
 
+// atRest reports whether nothing but a use, or much time, can make the lease return credit, or take some ahead.
+func (l *lease) atRest(now time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return now-l.used > idleAfter && l.pending == nil && !l.uncertain && !l.doubtful && !l.recalled &&
+		(!l.returnImmediately || l.free() <= 0)
+}
+
 // hasSpare reports whether free credit should go back. The caller holds mu.
 func (l *lease) hasSpare(now time.Duration) bool {
 	return l.free() > 0 && (l.returnImmediately && l.users == 0 || l.recalled || now-l.used >= l.idleMax())

@@ -103,20 +103,6 @@ func (t *leaseTable) each(visit func(*lease)) {
 	}
 }
 
-// empty reports whether there is no lease.
-func (t *leaseTable) empty() bool {
-	for i := range t.shards {
-		s := &t.shards[i]
-		s.mu.RLock()
-		n := len(s.leases)
-		s.mu.RUnlock()
-		if n > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // discard drops a lease that has neither credit nor anything that the ledger does not know yet. The next call for the credit
 // account starts from the state in the database.
 func (t *leaseTable) discard(l *lease, now time.Duration, applied journal.LSN) {

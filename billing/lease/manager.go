@@ -44,6 +44,8 @@ type Manager struct {
 	returns     chan *lease   // These leases should return their free credit at once.
 	topUps      chan *lease   // These leases should take credit ahead.
 	fenced      chan struct{} // A value signals that the epoch has ended.
+	resting     atomic.Bool   // All leases were at rest at the last look, and no call has used one since.
+	used        chan struct{} // A value ends the rest.
 	applier     applier
 	reaper      reaperState
 	health      health
@@ -60,7 +62,7 @@ func New(o Options) (*Manager, error) {
 	}
 	start := o.Now()
 	t := &Manager{
-		o: o, calls: newCalls(), fenced: make(chan struct{}, 1), retries: retryQueue{added: make(chan struct{}, 1)},
+		o: o, calls: newCalls(), fenced: make(chan struct{}, 1), used: make(chan struct{}, 1), retries: retryQueue{added: make(chan struct{}, 1)},
 		returns: make(chan *lease, returnQueueMax), topUps: make(chan *lease, returnQueueMax),
 		mono: func() time.Duration { return o.Now().Sub(start) }, pause: sleep,
 	}
@@ -141,6 +143,7 @@ func (m *Manager) Hold(ctx context.Context, r billing.HoldRequest) (billing.Hold
 
 // acquire repeats the steps of a request until it has credit or fails.
 func (m *Manager) acquire(ctx context.Context, g *holdRequest) error {
+	defer m.endRest()
 	for n := g.step(); n.verdict != reserved; n = g.step() {
 		for n.verdict == needsTake {
 			n = m.take(ctx, g, n.ask)
@@ -183,6 +186,7 @@ func (m *Manager) charge(c call, cost app.Amount, at journal.LSN) {
 			m.scheduleReturn(l, l.release(m.mono(), c.amount, cost, at))
 		}
 	}
+	m.endRest()
 }
 
 // release ends a reservation: the cost is spent and the rest is free again. It reports whether free credit should be returned
@@ -216,6 +220,13 @@ func offer[T any](c chan<- T, value T) {
 	select {
 	case c <- value:
 	default:
+	}
+}
+
+// endRest follows each use of a lease.
+func (m *Manager) endRest() {
+	if m.resting.Load() && m.resting.CompareAndSwap(true, false) {
+		app.Wake(m.used)
 	}
 }
 

@@ -20,8 +20,8 @@ const (
 	// The applier waits this many times as long as a pass took, which sends fewer and larger batches to a slow database.
 	applyPauseFactor = 4
 	idleEvery        = 250 * time.Millisecond
-	emptyEvery       = time.Second // A replica without leases looks this often whether it has one.
-	reapEvery        = 5 * time.Second
+	restEvery        = 5 * time.Second // A replica whose leases are all at rest looks at them this often. A call ends the rest.
+	reapEvery        = 10 * time.Second
 	reapAfter        = 85 * time.Second // A replica is lost after this silence, which is longer than it trusts its own leases.
 	renewRetryEvery  = time.Second
 	backoffMin       = 50 * time.Millisecond
@@ -240,22 +240,28 @@ func (m *Manager) restartEpoch(ctx context.Context) {
 
 // idleLoop finds leases whose free credit should be returned, and drops those that no call uses.
 func (m *Manager) idleLoop(ctx context.Context) {
-	for wait := idleEvery; m.pause(ctx, wait) == nil; {
-		m.scheduleIdle()
-		wait = idleEvery
-		if b := m.table.Load(); b == nil || b.empty() {
-			wait = emptyEvery
+	for m.pause(ctx, idleEvery) == nil {
+		m.resting.Store(true) // A call that the pass does not see ends the rest.
+		if m.scheduleIdle() {
+			_ = waitForChange(ctx, m.used, restEvery-idleEvery)
 		}
+		m.resting.Store(false)
 	}
 }
 
-func (m *Manager) scheduleIdle() {
+// scheduleIdle makes one pass over all leases. It reports whether all are at rest.
+func (m *Manager) scheduleIdle() (rest bool) {
 	b := m.table.Load()
 	if b == nil {
-		return
+		return false
 	}
 	now, applied := m.mono(), m.appliedTo()
-	b.each(func(l *lease) { m.schedule(b, l, now, applied) })
+	rest = true
+	b.each(func(l *lease) {
+		m.schedule(b, l, now, applied)
+		rest = l.atRest(now) && rest
+	})
+	return rest
 }
 
 // schedule schedules a return of idle credit or a take of credit ahead, and drops a lease without credit.

@@ -10,6 +10,7 @@ import (
 	api "github.com/stripe/stripe-go/v76"
 
 	"umg/app/postgres"
+	"umg/app/workqueue"
 )
 
 // These limits apply to one pass.
@@ -30,16 +31,11 @@ const (
 // Run refreshes open top-ups, reads events that never arrived, charges saved cards where credit is low and sends
 // notifications, until ctx ends. Any number of replicas may run it.
 func (s *Service) Run(ctx context.Context) error {
-	tick := time.NewTicker(s.o.Waits.Poll)
-	defer tick.Stop()
-	for {
+	workqueue.Run(ctx, s.o.Log, workqueue.Task{Name: "payments", Every: s.o.Waits.Poll, Work: func(ctx context.Context) (bool, error) {
 		s.runOnce(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+		return false, nil
+	}})
+	return nil
 }
 
 // runOnce does everything that is due once. The next pass retries what failed.

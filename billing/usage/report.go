@@ -75,6 +75,9 @@ type Report struct {
 	Total Line
 }
 
+// shortScanMax is the longest time whose records reports read without taking turns.
+const shortScanMax = 31 * 24 * time.Hour
+
 // slotLength is the interval of the stored sums: the days and hours of every time zone begin on one.
 const slotLength = 15 * time.Minute
 
@@ -99,6 +102,11 @@ func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
 	case groupColumns[q.Group] == "":
 		return Report{}, fmt.Errorf("usage: report grouped by %q", q.Group)
 	}
+	endTurn, err := r.awaitTurn(ctx, q)
+	if err != nil {
+		return Report{}, postgres.StoreError("usage: wait for other reports", err)
+	}
+	defer endTurn()
 	rows, err := selectUsage(ctx, r.reads, q)
 	if err != nil {
 		return Report{}, postgres.StoreError("usage: usage report", err)
@@ -116,6 +124,27 @@ func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
 		return report, r.addRefusals(ctx, q, &report)
 	}
 	return report, nil
+}
+
+// awaitTurn waits until the report may read the database, and returns what ends its turn. Reports that read the records of much time take
+// turns, since each keeps a core of the database busy that calls need.
+func (r *Reports) awaitTurn(ctx context.Context, q Query) (end func(), err error) {
+	if !q.readsRecords() || q.To.Sub(q.From) <= shortScanMax {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, ReadStatementMax)
+	defer cancel()
+	select {
+	case r.turn <- struct{}{}:
+		return func() { <-r.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// readsRecords reports whether the sums lack what the query asks for.
+func (q Query) readsRecords() bool {
+	return q.Group == ByEndUser || q.EndUser != "" || q.Step == Minutely || q.Limited
 }
 
 // add adds another line's numbers.

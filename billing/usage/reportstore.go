@@ -98,7 +98,7 @@ func selectUsage(ctx context.Context, q postgres.Queryer, u Query) (rows []usage
 	at, from := "slot", `sum(requests)::bigint as requests, sum(failed)::bigint as failed, sum(streamed)::bigint as streamed,
 			sum(upstream_priced)::bigint as upstream_priced, 0 as limited
 		from usage_rollups where account_id = $1 and slot >= $2 and slot < $3 and $8 = ''`
-	if u.Group == ByEndUser || u.EndUser != "" || u.Step == Minutely || u.Limited {
+	if u.readsRecords() {
 		at, from = "started_at", `count(*) as requests, count(*) filter (where outcome not in ('succeeded', 'client_left')) as failed,
 			count(*) filter (where streamed) as streamed, count(upstream_cost_nanos) as upstream_priced,
 			count(*) filter (where error_code = 'rate_limit_exceeded') as limited

@@ -41,6 +41,7 @@ type Reports struct {
 	db *sqlx.DB
 	// reads is the pool for whatever may read many rows.
 	reads *sqlx.DB
+	turn  chan struct{} // Turn has a value while a report has its turn.
 	o     Options
 }
 
@@ -48,7 +49,7 @@ type Reports struct {
 func NewReports(db *sqlx.DB, o Options) *Reports {
 	app.RequireOptions("usage.NewReports", map[string]bool{"db": db != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil})
 	o.RecordsKept = cmp.Or(o.RecordsKept, recordsKept)
-	return &Reports{db: db, reads: cmp.Or(o.Reads, db), o: o}
+	return &Reports{db: db, reads: cmp.Or(o.Reads, db), turn: make(chan struct{}, 1), o: o}
 }
 
 // Run maintains the partitions of usage records and updates the statistics of models until ctx ends. Any number of replicas may

@@ -38,6 +38,7 @@ type Monitor struct {
 	pausesChanged chan struct{} // A value means that the pauses may have changed.
 
 	loading sync.Mutex
+	written Report // Written is the report that the worker wrote last. No one else uses it.
 
 	mu        sync.RWMutex
 	providers map[string]*providerState // The keys are ids of providers.

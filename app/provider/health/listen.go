@@ -4,14 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"umg/app/postgres"
 )
 
 const (
-	reportEvery = 5 * time.Second // The worker also reads the pauses, in case a notification was lost.
-	storeMax    = 2 * time.Second // This is the time limit of one statement.
+	reportEvery = 5 * time.Second // A changed report is written after this time.
+	// rewriteEvery is how often a report that has not changed is written, and the pauses are read in case a notification was lost. A report
+	// counts for a minute.
+	rewriteEvery = 15 * time.Second
+	storeMax     = 2 * time.Second // This is the time limit of one statement.
 )
 
 // Run reads changed pauses, writes the report of this replica and drops the state of removed providers, until ctx ends. It returns when
@@ -23,15 +27,7 @@ func (m *Monitor) Run(ctx context.Context, dsn string) error {
 		defer close(done)
 		m.runTicker(ctx)
 	}()
-	for _, lost := range postgres.Listen(ctx, dsn, channel) {
-		if lost != nil {
-			continue
-		}
-		select {
-		case m.pausesChanged <- struct{}{}:
-		default: // A load is pending already.
-		}
-	}
+	postgres.ListenToWake(ctx, dsn, channel, m.pausesChanged)
 	<-done
 	return ctx.Err()
 }
@@ -60,15 +56,24 @@ func (m *Monitor) runTicker(ctx context.Context) {
 	}
 }
 
-// tick loads the pauses, and writes the report when that is due.
+// tick loads the pauses when they may have changed, and writes the report when that is due.
 func (m *Monitor) tick(ctx context.Context, due bool) error {
 	ctx, cancel := context.WithTimeout(ctx, storeMax)
 	defer cancel()
-	if err := m.Load(ctx); err != nil || !due {
-		return err
-	}
 	m.dropIdle()
-	text, err := json.Marshal(m.Report())
+	report := m.Report()
+	isOld := report.At.Sub(m.written.At) >= rewriteEvery
+	if !due || isOld {
+		if err := m.Load(ctx); err != nil || !due {
+			return err
+		}
+	}
+	before := m.written
+	before.At = report.At // The time alone is no change.
+	if !isOld && reflect.DeepEqual(report, before) {
+		return nil
+	}
+	text, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("health: report: %w", err)
 	}
@@ -77,6 +82,9 @@ func (m *Monitor) tick(ctx context.Context, due bool) error {
 		with pruned as (delete from provider_health_reports where at < now() - interval '1 minute' and replica <> $1)
 		insert into provider_health_reports (replica, at, report) values ($1, now(), $2)
 		on conflict (replica) do update set at = excluded.at, report = excluded.report`, m.o.Replica, string(text))
+	if err == nil {
+		m.written = report
+	}
 	return postgres.StoreError("health: write report", err)
 }
 

@@ -15,8 +15,6 @@ import (
 const (
 	// requestBytesMax is the largest body of a request.
 	requestBytesMax = 64 << 10
-	// asyncCheckEvery is how often Serve looks for what time alone decides.
-	asyncCheckEvery = time.Second
 	// graceStandard is how long Serve lets running answers finish.
 	graceStandard = 2 * time.Second
 	// stallMax bounds how long a request waits when a test makes it stall.
@@ -80,9 +78,7 @@ func (s *Simulator) Close() { s.hooks.close() }
 // ServeHTTP answers one request.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, requestBytesMax)
-	s.mu.Lock()
-	s.passTime()
-	s.mu.Unlock()
+	s.checkDue()
 	s.api.ServeHTTP(w, r)
 }
 
@@ -134,12 +130,19 @@ func (s *Simulator) passTime() {
 	}
 }
 
-// remindOf notes that an object has something due.
+func (s *Simulator) checkDue() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.passTime()
+}
+
+// remindOf notes that an object has something due, and does it then.
 func (s *Simulator) remindOf(id string, at time.Time) {
 	if len(s.later) >= objectsMax {
 		s.later = s.later[1:]
 	}
 	s.later = append(s.later, deadline{at, id})
+	time.AfterFunc(at.Sub(s.o.Now()), s.checkDue)
 }
 
 // base is the address of the pages for people.
@@ -171,18 +174,10 @@ func (s *Simulator) Serve(ctx context.Context, l net.Listener) error {
 	failed := make(chan error, 1)
 	// goroutine: Serve owns it; it ends when Serve closes the server.
 	go func() { failed <- server.Serve(l) }()
-	tick := time.NewTicker(asyncCheckEvery)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		select {
-		case err := <-failed:
-			return fmt.Errorf("payments: serve: %w", err)
-		case <-tick.C:
-			s.mu.Lock()
-			s.passTime()
-			s.mu.Unlock()
-		case <-ctx.Done():
-		}
+	select {
+	case err := <-failed:
+		return fmt.Errorf("payments: serve: %w", err)
+	case <-ctx.Done():
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceStandard)
 	defer cancel()
