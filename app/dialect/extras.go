@@ -312,9 +312,6 @@ var extraBetas = []string{
 // Extras returns the rows of a style.
 func Extras(style llm.Style) []Extra { return extras[style] }
 
-// ExtraBetas are the patterns of the trial features of the messages style that switch an extra on.
-func ExtraBetas() []string { return extraBetas }
-
 // IsExtraBeta reports whether a trial feature of the messages style switches on an extra that is not allowed.
 func IsExtraBeta(name string, allowed llm.ExtraSet) bool {
 	lower := bytes.ToLower([]byte(name))

@@ -1,10 +1,6 @@
 package llm
 
 import (
-	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
-
 	"umg/app"
 	"umg/app/meter"
 )
@@ -203,20 +199,4 @@ func (u Usage) Valid() bool {
 		}
 	}
 	return u.InputTotal() <= TokensMax && u.Reasoning <= u.Output
-}
-
-// Count is a count of tokens in a usage object, or Unknown. When the member is missing or null, it keeps its value.
-type Count int64
-
-// UnmarshalJSONFrom never fails, so that an invalid count does not affect the other counts and the answer.
-func (c *Count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	v, err := d.ReadValue()
-	if err != nil || v.Kind() == 'n' {
-		return err
-	}
-	n, bad := strconv.ParseUint(string(v), 10, 64)
-	if *c = Count(n); bad != nil || n > TokensMax {
-		*c = Unknown
-	}
-	return nil
 }

@@ -89,31 +89,6 @@ func For(a *llm.ResponseOptions, style llm.Style) llm.UsageReader {
 // Names lists the providers of the table.
 func Names() []string { return slices.Sorted(maps.Keys(readers)) }
 
-// Meters lists what the reader of a provider can count in one style, in the order of the meters. It is empty when there is no reader.
-func Meters(name string, style llm.Style) []meter.Meter {
-	l := readers[name][style]
-	if name == "" {
-		l = defaults[style]
-	}
-	if l == nil {
-		return nil
-	}
-	all := []meter.Meter{meter.InputTokens, meter.OutputTokens, meter.Requests}
-	for _, one := range [...]struct {
-		rule  rule
-		meter meter.Meter
-	}{{l.cacheRead, meter.CacheReadTokens}, {l.cacheWrite, meter.CacheWriteTokens}, {l.thoughts, meter.ReasoningTokens}} {
-		if one.rule.alternatives != nil {
-			all = append(all, one.meter)
-		}
-	}
-	for _, r := range slices.Concat(l.meters, l.answer.meters) {
-		all = append(all, r.meter)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // NewReport returns a report without any counts.
 func NewReport() llm.Report { return llm.Report{Input: llm.Unknown, Output: llm.Unknown} }
 

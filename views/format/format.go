@@ -154,18 +154,6 @@ func MachineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // FullTime is a moment with nothing left out, for tooltips.
 func FullTime(t time.Time) string { return t.UTC().Format(DayForm+", 15:04:05") + " UTC" }
 
-// Moment is the clock for today and the day with the clock for other days, with the year where it is another, in UTC.
-func Moment(t, now time.Time) string {
-	t, now = t.UTC(), now.UTC()
-	if t.Year() == now.Year() && t.YearDay() == now.YearDay() {
-		return t.Format("15:04:05")
-	}
-	if t.Year() != now.Year() {
-		return t.Format(DayForm + ", 15:04")
-	}
-	return t.Format(ShortDayForm + ", 15:04")
-}
-
 // Day is the day alone, in UTC.
 func Day(t time.Time) string { return t.UTC().Format(DayForm) }
 
