@@ -85,16 +85,16 @@ type textSize struct {
 	denseBytes, denseHalves int64
 	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
 	hasMedia bool
-	// correct has the first long strings that are known to be correct JSON.
-	correct     [correctStringsMax]correctString
-	correctSize int
+	// correct has the first long strings that are known to be correct JSON, and correctMax bounds their number.
+	correct    []correctString
+	correctMax int
 }
 
 // correctString is a string of a request that is correct JSON: the indexes of its first quote and after its last one.
 type correctString = [2]int
 
 const (
-	correctStringsMax = 8
+	correctStringsMax = 512
 	// correctBytesMin is the size from which on it is worth to know that a string is correct.
 	correctBytesMin = 1 << 10
 )
@@ -105,7 +105,7 @@ func (h *Head) CorrectStrings(body []byte) [][2]int {
 	if int64(len(body)) != h.BodyBytes {
 		return nil
 	}
-	return h.text.correct[:h.text.correctSize]
+	return h.text.correct
 }
 
 // plus adds the sizes of two texts.
@@ -127,10 +127,12 @@ func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 	}
 	switch doc[from] {
 	case '"':
-		to := rawjson.StringEnd(doc, from)
-		if to > 0 && k != kindSettings && w.addText(doc[from+1:to-1]) && to-from >= correctBytesMin && w.correctSize < correctStringsMax {
-			w.correct[w.correctSize] = correctString{from, to}
-			w.correctSize++
+		if k == kindSettings {
+			return rawjson.StringEnd(doc, from)
+		}
+		to, isCorrect := w.textEnd(doc, from)
+		if isCorrect && to-from >= correctBytesMin && len(w.correct) < w.correctMax {
+			w.noteCorrect(doc, correctString{from, to})
 		}
 		return to
 	case '{':
@@ -204,18 +206,95 @@ func (w *textSize) arrayEnd(doc []byte, from, depth int, k textKind) int {
 	return a.End()
 }
 
+// noteCorrect adds a string to those that are known to be correct JSON.
+func (w *textSize) noteCorrect(doc []byte, one correctString) {
+	if w.correct == nil {
+		w.correct = make([]correctString, 0, min(w.correctMax, 1+(len(doc)-one[0])/correctBytesMin))
+	}
+	w.correct = append(w.correct, one)
+}
+
 const (
 	wordBytes = 8
 	allBytes  = 0x0101010101010101
 	highBits  = 0x80 * allBytes
 	slashes   = '\\' * allBytes
 	blanks    = ' ' * allBytes
-	// runBytes is how many bytes are counted at once in a text of which twice as many were plain.
+	// runBytes is how many bytes are counted at once.
 	runBytes = 4 * wordBytes
 )
 
-// addText counts the inside of a JSON string. It counts eight bytes of ASCII without escapes at once. It reports true only for ASCII whose
-// escapes, other than those of numbers, are correct JSON.
+// textEnd counts the string that begins at an index. It returns the index after the string, or -1 when the string has no end. IsCorrect
+// is true only for ASCII whose escapes, other than those of numbers, are correct JSON.
+func (w *textSize) textEnd(doc []byte, from int) (to int, isCorrect bool) {
+	var escapes, escapedMarks int64
+	at, quote := from+1, quoteAt(doc, from+1)
+	for quote > 0 {
+		i := bytes.IndexByte(doc[at:quote], '\\')
+		if i < 0 {
+			break
+		}
+		at += i + len(`\n`)
+		switch doc[at-1] {
+		case '"', '\\', '/':
+			escapedMarks++
+		case 'b', 'f', 'n', 'r', 't':
+		default:
+			to = rawjson.StringEnd(doc, from)
+			return to, to > 0 && w.addText(doc[from+1:to-1])
+		}
+		if escapes++; at > quote {
+			quote = quoteAt(doc, at)
+		}
+	}
+	if quote < 0 {
+		return -1, false
+	}
+	inside := doc[from+1 : quote]
+	marks, isPlain := countMarks(inside)
+	if !isPlain {
+		return quote + 1, w.addText(inside)
+	}
+	// An escape is one character of two dense bytes and counts as one mark. The backslash was counted as a mark.
+	w.units += (int64(len(inside)) - escapes) * letterUnits
+	w.denseBytes += marks + escapes - escapedMarks
+	w.denseHalves += (marks - escapedMarks) * markHalves
+	return quote + 1, true
+}
+
+// quoteAt returns the index of the first quote from an index on, or -1 when there is none.
+func quoteAt(doc []byte, from int) int {
+	i := bytes.IndexByte(doc[from:], '"')
+	if i < 0 {
+		return -1
+	}
+	return from + i
+}
+
+// countMarks counts the bytes of a text that are neither letters nor spaces. It reports false for a text with control characters or
+// characters beyond ASCII.
+func countMarks(s []byte) (marks int64, isPlain bool) {
+	for ; len(s) >= runBytes; s = s[runBytes:] {
+		first, second := binary.LittleEndian.Uint64(s), binary.LittleEndian.Uint64(s[8:])
+		third, fourth := binary.LittleEndian.Uint64(s[16:]), binary.LittleEndian.Uint64(s[24:])
+		if ((first-blanks)|(second-blanks)|(third-blanks)|(fourth-blanks)|first|second|third|fourth)&highBits != 0 {
+			return 0, false
+		}
+		marks += sumOfBytes(marksIn(first) + marksIn(second) + marksIn(third) + marksIn(fourth))
+	}
+	for len(s) > 0 {
+		rest := [wordBytes]byte{' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '}
+		s = s[copy(rest[:], s):]
+		word := binary.LittleEndian.Uint64(rest[:])
+		if ((word-blanks)|word)&highBits != 0 {
+			return 0, false
+		}
+		marks += sumOfBytes(marksIn(word))
+	}
+	return marks, true
+}
+
+// addText counts the inside of a JSON string of any characters. Its result is that of textEnd.
 func (w *textSize) addText(s []byte) (isCorrect bool) {
 	var units, dense, halves int64
 	isCorrect = true
@@ -256,18 +335,7 @@ func plainRun(s []byte) (plain int, marks int64) {
 			return plain + n, marks + sumOfBytes(marksIn(word&^highBits)&(1<<(n*wordBytes)-1))
 		}
 		marks += sumOfBytes(marksIn(word))
-		if plain += wordBytes; plain%(2*runBytes) != 0 {
-			continue
-		}
-		for ; len(s)-plain >= runBytes; plain += runBytes {
-			run := s[plain : plain+runBytes]
-			first, second := binary.LittleEndian.Uint64(run), binary.LittleEndian.Uint64(run[8:])
-			third, fourth := binary.LittleEndian.Uint64(run[16:]), binary.LittleEndian.Uint64(run[24:])
-			if others(first)|others(second)|others(third)|others(fourth) != 0 {
-				break
-			}
-			marks += sumOfBytes(marksIn(first) + marksIn(second) + marksIn(third) + marksIn(fourth))
-		}
+		plain += wordBytes
 	}
 	return plain, marks
 }
