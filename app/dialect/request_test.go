@@ -49,7 +49,7 @@ func TestPeekReadsTheHeadWhereverItStands(t *testing.T) {
 		got := dialect.Head{
 			Model: h.Model, Stream: h.Stream, IncludeUsage: h.IncludeUsage, MaxTokens: h.MaxTokens, Choices: h.Choices, EndUser: h.EndUser,
 		}
-		if !reflect.DeepEqual(got, want) {
+		if got != want {
 			t.Errorf("%s:\n got %+v\nwant %+v", body, got, want)
 		}
 	}

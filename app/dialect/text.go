@@ -85,8 +85,8 @@ type textSize struct {
 	denseBytes, denseHalves int64
 	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
 	hasMedia bool
-	// correct has the first long strings that are known to be correct JSON, and correctMax bounds their number.
-	correct    []correctString
+	// correct has the first long strings that are known to be correct JSON, or is nil, and correctMax bounds their number.
+	correct    *[]correctString
 	correctMax int
 }
 
@@ -102,10 +102,10 @@ const (
 // CorrectStrings returns some long strings of the request that are correct JSON, so that they need not be read again: the indexes of
 // their first quotes and after their last ones. The body must be that from which the head was read.
 func (h *Head) CorrectStrings(body []byte) [][2]int {
-	if int64(len(body)) != h.BodyBytes {
+	if h.text.correct == nil || int64(len(body)) != h.BodyBytes {
 		return nil
 	}
-	return h.text.correct
+	return *h.text.correct
 }
 
 // plus adds the sizes of two texts.
@@ -131,7 +131,7 @@ func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 			return rawjson.StringEnd(doc, from)
 		}
 		to, isCorrect := w.textEnd(doc, from)
-		if isCorrect && to-from >= correctBytesMin && len(w.correct) < w.correctMax {
+		if isCorrect && to-from >= correctBytesMin {
 			w.noteCorrect(doc, correctString{from, to})
 		}
 		return to
@@ -206,12 +206,15 @@ func (w *textSize) arrayEnd(doc []byte, from, depth int, k textKind) int {
 	return a.End()
 }
 
-// noteCorrect adds a string to those that are known to be correct JSON.
+// noteCorrect adds a string to those that are known to be correct JSON, unless there are correctMax of them.
 func (w *textSize) noteCorrect(doc []byte, one correctString) {
 	if w.correct == nil {
-		w.correct = make([]correctString, 0, min(w.correctMax, 1+(len(doc)-one[0])/correctBytesMin))
+		list := make([]correctString, 0, min(w.correctMax, 1+(len(doc)-one[0])/correctBytesMin))
+		w.correct = &list
 	}
-	w.correct = append(w.correct, one)
+	if len(*w.correct) < w.correctMax {
+		*w.correct = append(*w.correct, one)
+	}
 }
 
 const (
