@@ -56,7 +56,7 @@ const (
 
 // read scans a request once. It records where its members and its extras are, and reads the members that every style has.
 func (h *Head) read(body []byte, style llm.Style, known map[string]field, allowed llm.ExtraSet) error {
-	w := extraScan{doc: body, allowed: allowed, text: textSize{correctMax: correctStringsMax}}
+	w := extraScan{doc: body, allowed: allowed}
 	var g gap
 	root := extraRoots[style]
 	o := rawjson.OpenObject(body, 0)

@@ -85,9 +85,8 @@ type textSize struct {
 	denseBytes, denseHalves int64
 	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
 	hasMedia bool
-	// correct has the first long strings that are known to be correct JSON, or is nil, and correctMax bounds their number.
-	correct    *[]correctString
-	correctMax int
+	// correct has the first long strings that are known to be correct JSON, or is nil.
+	correct *[]correctString
 }
 
 // correctString is a string of a request that is correct JSON: the indexes of its first quote and after its last one.
@@ -122,14 +121,11 @@ func textSizeOf(value []byte) (w textSize) {
 
 // valueEnd returns the index after a value, or -1 when it is broken, and counts the units of its text.
 func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
-	if k == kindUnread || from >= len(doc) {
+	if k == kindUnread || from >= len(doc) || k == kindSettings && doc[from] == '"' {
 		return rawjson.ValueEnd(doc, from, depth)
 	}
 	switch doc[from] {
 	case '"':
-		if k == kindSettings {
-			return rawjson.StringEnd(doc, from)
-		}
 		to, isCorrect := w.textEnd(doc, from)
 		if isCorrect && to-from >= correctBytesMin {
 			w.noteCorrect(doc, correctString{from, to})
@@ -206,13 +202,13 @@ func (w *textSize) arrayEnd(doc []byte, from, depth int, k textKind) int {
 	return a.End()
 }
 
-// noteCorrect adds a string to those that are known to be correct JSON, unless there are correctMax of them.
+// noteCorrect adds a string to those that are known to be correct JSON, unless there are correctStringsMax of them.
 func (w *textSize) noteCorrect(doc []byte, one correctString) {
 	if w.correct == nil {
-		list := make([]correctString, 0, min(w.correctMax, 1+(len(doc)-one[0])/correctBytesMin))
+		list := make([]correctString, 0, min(correctStringsMax, 1+(len(doc)-one[0])/correctBytesMin))
 		w.correct = &list
 	}
-	if len(*w.correct) < w.correctMax {
+	if len(*w.correct) < correctStringsMax {
 		*w.correct = append(*w.correct, one)
 	}
 }
@@ -223,61 +219,51 @@ const (
 	highBits  = 0x80 * allBytes
 	slashes   = '\\' * allBytes
 	blanks    = ' ' * allBytes
-	// runBytes is how many bytes are counted at once.
-	runBytes = 4 * wordBytes
 )
 
 // textEnd counts the string that begins at an index. It returns the index after the string, or -1 when the string has no end. IsCorrect
 // is true only for ASCII whose escapes, other than those of numbers, are correct JSON.
 func (w *textSize) textEnd(doc []byte, from int) (to int, isCorrect bool) {
 	var escapes, escapedMarks int64
-	at, quote := from+1, quoteAt(doc, from+1)
-	for quote > 0 {
+	at := from + 1
+	quote := at + bytes.IndexByte(doc[at:], '"') // Quote is below at when there is none.
+	for quote >= at {
 		i := bytes.IndexByte(doc[at:quote], '\\')
 		if i < 0 {
 			break
 		}
 		at += i + len(`\n`)
-		switch doc[at-1] {
-		case '"', '\\', '/':
+		switch c := doc[at-1]; {
+		case !isEscape[c]:
+			if to = rawjson.StringEnd(doc, from); to > 0 {
+				w.addText(doc[from+1 : to-1])
+			}
+			return to, false
+		case c < 'b':
 			escapedMarks++
-		case 'b', 'f', 'n', 'r', 't':
-		default:
-			to = rawjson.StringEnd(doc, from)
-			return to, to > 0 && w.addText(doc[from+1:to-1])
 		}
 		if escapes++; at > quote {
-			quote = quoteAt(doc, at)
+			quote = at + bytes.IndexByte(doc[at:], '"')
 		}
 	}
-	if quote < 0 {
+	if quote < at {
 		return -1, false
 	}
 	inside := doc[from+1 : quote]
 	marks, isPlain := countMarks(inside)
 	if !isPlain {
-		return quote + 1, w.addText(inside)
+		w.addText(inside)
+		return quote + 1, false
 	}
 	// An escape is one character of two dense bytes and counts as one mark. The backslash was counted as a mark.
-	w.units += (int64(len(inside)) - escapes) * letterUnits
-	w.denseBytes += marks + escapes - escapedMarks
-	w.denseHalves += (marks - escapedMarks) * markHalves
+	w.add((int64(len(inside))-escapes)*letterUnits, marks+escapes-escapedMarks, (marks-escapedMarks)*markHalves)
 	return quote + 1, true
-}
-
-// quoteAt returns the index of the first quote from an index on, or -1 when there is none.
-func quoteAt(doc []byte, from int) int {
-	i := bytes.IndexByte(doc[from:], '"')
-	if i < 0 {
-		return -1
-	}
-	return from + i
 }
 
 // countMarks counts the bytes of a text that are neither letters nor spaces. It reports false for a text with control characters or
 // characters beyond ASCII.
 func countMarks(s []byte) (marks int64, isPlain bool) {
-	for ; len(s) >= runBytes; s = s[runBytes:] {
+	for ; len(s) >= 4*wordBytes; s = s[4*wordBytes:] {
 		first, second := binary.LittleEndian.Uint64(s), binary.LittleEndian.Uint64(s[8:])
 		third, fourth := binary.LittleEndian.Uint64(s[16:]), binary.LittleEndian.Uint64(s[24:])
 		if ((first-blanks)|(second-blanks)|(third-blanks)|(fourth-blanks)|first|second|third|fourth)&highBits != 0 {
@@ -297,32 +283,26 @@ func countMarks(s []byte) (marks int64, isPlain bool) {
 	return marks, true
 }
 
-// addText counts the inside of a JSON string of any characters. Its result is that of textEnd.
-func (w *textSize) addText(s []byte) (isCorrect bool) {
-	var units, dense, halves int64
-	isCorrect = true
+// addText counts the inside of a JSON string of any characters.
+func (w *textSize) addText(s []byte) {
 	for at := 0; at < len(s); {
 		plain, marks := plainRun(s[at:])
-		units, dense, halves = units+int64(plain)*letterUnits, dense+marks, halves+marks*markHalves
-		at += plain
-		for ; len(s)-at >= len(`\n`) && s[at] == '\\' && isEscape[s[at+1]]; at += len(`\n`) {
-			units, dense, halves = units+letterUnits, dense+int64(len(`\n`)), halves+markHalves
+		first := at + plain
+		for at = first; at < len(s) && s[at] >= utf8.RuneSelf; at++ {
+			w.units += int64(byteUnits[s[at]])
 		}
-		first := at
-		for ; at < len(s) && s[at] >= utf8.RuneSelf; at++ {
-			units += int64(byteUnits[s[at]])
-		}
-		dense, halves = dense+int64(at-first), halves+int64(at-first)*byteHalves
-		isCorrect = isCorrect && at == first
+		wide := int64(at - first)
+		w.add(int64(plain)*letterUnits, marks+wide, marks*markHalves+wide*byteHalves)
 		for at < len(s) && (s[at] == '\\' || s[at] < ' ' || len(s)-at < wordBytes && s[at] < utf8.RuneSelf) {
 			one := characterSize(s[at:])
-			isCorrect = isCorrect && s[at] >= ' ' && (s[at] != '\\' || len(s)-at >= len(`\n`) && isEscape[s[at+1]])
-			units, dense, halves = units+one.units, dense+one.denseBytes, halves+one.denseHalves
+			w.add(one.units, one.denseBytes, one.denseHalves)
 			at += one.bytes
 		}
 	}
-	w.units, w.denseBytes, w.denseHalves = w.units+units, w.denseBytes+dense, w.denseHalves+halves
-	return isCorrect
+}
+
+func (w *textSize) add(units, denseBytes, denseHalves int64) {
+	w.units, w.denseBytes, w.denseHalves = w.units+units, w.denseBytes+denseBytes, w.denseHalves+denseHalves
 }
 
 // isEscape has the characters that may follow a backslash, but for u.
@@ -331,14 +311,13 @@ var isEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true,
 // plainRun returns the number of bytes of ASCII without escapes that a text begins with, up to less than a word at its end, and how many
 // of them are marks.
 func plainRun(s []byte) (plain int, marks int64) {
-	for len(s)-plain >= wordBytes {
+	for ; len(s)-plain >= wordBytes; plain += wordBytes {
 		word := binary.LittleEndian.Uint64(s[plain:])
 		if other := others(word); other != 0 {
 			n := bits.TrailingZeros64(other) / wordBytes
 			return plain + n, marks + sumOfBytes(marksIn(word&^highBits)&(1<<(n*wordBytes)-1))
 		}
 		marks += sumOfBytes(marksIn(word))
-		plain += wordBytes
 	}
 	return plain, marks
 }

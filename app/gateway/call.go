@@ -60,18 +60,13 @@ type call struct {
 	timeout      time.Duration // Timeout is that of the requested model when a fallback model serves the call; else zero.
 }
 
-// hasFaultDirective reports whether a text of a request asks a simulator for a fault. It compares at colons, because they are rarer than
-// quotes in most texts.
+// hasFaultDirective reports whether a text asks a simulator for a fault. It compares at colons, because quotes are more frequent.
 func hasFaultDirective(body []byte) bool {
-	for at := 0; ; at++ {
-		i := bytes.IndexByte(body[at:], ':')
-		if i < 0 {
-			return false
-		}
-		if at += i; bytes.HasSuffix(body[:at], []byte(`"simulate`)) {
-			return true
-		}
+	before, rest, found := bytes.Cut(body, []byte(":"))
+	for found && !bytes.HasSuffix(before, []byte(`"simulate`)) {
+		before, rest, found = bytes.Cut(rest, []byte(":"))
 	}
+	return found
 }
 
 // simulates reports whether a simulator serves a model. Others do not have their bodies searched for the directive.

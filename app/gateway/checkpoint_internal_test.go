@@ -48,14 +48,12 @@ func (w *watcher) Progress(h billing.Hold, s billing.Settlement) {
 	w.tooEarly = w.tooEarly || w.unmarked < 0
 }
 
-// TestMarksFollowWhatIsDeliveredClosely delivers frames of which the first come one by one and the others all at once: those of one write
-// have one mark.
+// TestMarksFollowWhatIsDeliveredClosely delivers some frames one by one and then the others at once: those of one write have one mark.
 func TestMarksFollowWhatIsDeliveredClosely(t *testing.T) {
 	t.Parallel()
 	for _, single := range []int{0, 20, 31, 32} {
 		w := &watcher{}
-		g := &Gateway{o: Options{Now: time.Now, CreditManager: w}}
-		p := relayed(t, g, bytes.NewReader(nil), w)
+		p := relayed(t, &Gateway{o: Options{Now: time.Now, CreditManager: w}}, bytes.NewReader(nil), w)
 		text := stream(1000)
 		head := bytes.Index(text, []byte(frame)) + single*len(frame)
 		p.attempt.read(io.MultiReader(iotest.OneByteReader(bytes.NewReader(text[:head])), bytes.NewReader(text[head:])))

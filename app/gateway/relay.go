@@ -70,8 +70,7 @@ func (p *pipeline) run(a *attempt) bool {
 	return true
 }
 
-// deliveryRoom is how many tokens may join the pending ones in one delivery, so that the delivered tokens are never more than
-// checkpointLagMax ahead of the checkpoint.
+// deliveryRoom is how many tokens may join the pending ones, so that no more than checkpointLagMax are ahead of the checkpoint.
 func (p *pipeline) deliveryRoom(a *attempt) int64 {
 	r := &p.response
 	most := min(deliveryTokensMax, checkpointLagMax-(r.deliveredTokens-r.checkpointTokens))

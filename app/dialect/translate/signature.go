@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"umg/app/dialect"
 	"umg/app/dialect/native"
 	"umg/app/llm"
 )
@@ -79,19 +78,6 @@ func HasMarkedSignature(body []byte) bool {
 			}
 		}
 	}
-}
-
-// RequestHasMarkedSignature is HasMarkedSignature for a whole request with its head. It does not search the inside of long texts, because
-// only a whole string is a signature.
-func RequestHasMarkedSignature(body []byte, h *dialect.Head) bool {
-	from := 0
-	for _, text := range h.CorrectStrings(body) {
-		if HasMarkedSignature(body[from : text[0]+len(`"`+native.SealedMark)]) {
-			return true
-		}
-		from = text[1]
-	}
-	return HasMarkedSignature(body[from:])
 }
 
 // openSignature returns the signature of the provider when this provider made it in this style and the text has not changed.

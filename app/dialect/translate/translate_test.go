@@ -105,17 +105,6 @@ func TestSignaturesGoOnlyToTheProviderThatMadeThem(t *testing.T) {
 	if !HasMarkedSignature([]byte(`{"signature":"gw1.quillon.x"}`)) || HasMarkedSignature([]byte(`{"text":"about gw1.x"}`)) {
 		t.Error("sealed signatures are recognised by their mark at the beginning of a string")
 	}
-	long := strings.Repeat("A long text. ", 100)
-	for body, want := range map[string]bool{
-		`[{"content":"` + long + `\"gw1.x\""}]`: false, `[{"content":"` + long + `"},{"content":"gw1.` + long + `"}]`: true,
-		`[{"content":"` + long + `"},{"signature":"gw1.x"}]`: true, `[{"signature":"Z3cxLg=="},{"content":"` + long + `"}]`: true,
-	} {
-		body = `{"model":"m","messages":` + body + `}`
-		head, err := dialectsOf([]llm.Style{llm.Chat})[llm.Chat].Peek([]byte(body))
-		if err != nil || len(head.CorrectStrings([]byte(body))) == 0 || RequestHasMarkedSignature([]byte(body), &head) != want {
-			t.Errorf("%s: %v, want %t", body, err, want)
-		}
-	}
 }
 
 func TestWhatAStyleCannotSayIsDroppedOrRefusedByName(t *testing.T) {
