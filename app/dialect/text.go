@@ -85,16 +85,15 @@ type textSize struct {
 	denseBytes, denseHalves int64
 	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
 	hasMedia bool
-	// correct has the first long strings that are known to be correct JSON.
-	correct     [correctStringsMax]correctString
-	correctSize int
+	// correct has the first long strings that are known to be correct JSON, or is nil.
+	correct *[]correctString
 }
 
 // correctString is a string of a request that is correct JSON: the indexes of its first quote and after its last one.
 type correctString = [2]int
 
 const (
-	correctStringsMax = 8
+	correctStringsMax = 512
 	// correctBytesMin is the size from which on it is worth to know that a string is correct.
 	correctBytesMin = 1 << 10
 )
@@ -102,10 +101,10 @@ const (
 // CorrectStrings returns some long strings of the request that are correct JSON, so that they need not be read again: the indexes of
 // their first quotes and after their last ones. The body must be that from which the head was read.
 func (h *Head) CorrectStrings(body []byte) [][2]int {
-	if int64(len(body)) != h.BodyBytes {
+	if h.text.correct == nil || int64(len(body)) != h.BodyBytes {
 		return nil
 	}
-	return h.text.correct[:h.text.correctSize]
+	return *h.text.correct
 }
 
 // plus adds the sizes of two texts.
@@ -116,15 +115,14 @@ func (w textSize) plus(v textSize) textSize {
 
 // valueEnd returns the index after a value, or -1 when it is broken, and counts the units of its text.
 func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
-	if k == kindUnread || from >= len(doc) {
+	if k == kindUnread || from >= len(doc) || k == kindSettings && doc[from] == '"' {
 		return rawjson.ValueEnd(doc, from, depth)
 	}
 	switch doc[from] {
 	case '"':
-		to := rawjson.StringEnd(doc, from)
-		if to > 0 && k != kindSettings && w.addText(doc[from+1:to-1]) && to-from >= correctBytesMin && w.correctSize < correctStringsMax {
-			w.correct[w.correctSize] = correctString{from, to}
-			w.correctSize++
+		to, isCorrect := w.textEnd(doc, from)
+		if isCorrect && to-from >= correctBytesMin {
+			w.noteCorrect(doc, correctString{from, to})
 		}
 		return to
 	case '{':
@@ -198,43 +196,107 @@ func (w *textSize) arrayEnd(doc []byte, from, depth int, k textKind) int {
 	return a.End()
 }
 
+// noteCorrect adds a string to those that are known to be correct JSON, unless there are correctStringsMax of them.
+func (w *textSize) noteCorrect(doc []byte, one correctString) {
+	if w.correct == nil {
+		list := make([]correctString, 0, min(correctStringsMax, 1+(len(doc)-one[0])/correctBytesMin))
+		w.correct = &list
+	}
+	if len(*w.correct) < correctStringsMax {
+		*w.correct = append(*w.correct, one)
+	}
+}
+
 const (
 	wordBytes = 8
 	allBytes  = 0x0101010101010101
 	highBits  = 0x80 * allBytes
 	slashes   = '\\' * allBytes
 	blanks    = ' ' * allBytes
-	// runBytes is how many bytes are counted at once in a text of which twice as many were plain.
-	runBytes = 4 * wordBytes
 )
 
-// addText counts the inside of a JSON string. It counts eight bytes of ASCII without escapes at once. It reports true only for ASCII whose
-// escapes, other than those of numbers, are correct JSON.
-func (w *textSize) addText(s []byte) (isCorrect bool) {
-	var units, dense, halves int64
-	isCorrect = true
+// textEnd counts the string that begins at an index. It returns the index after the string, or -1 when the string has no end. IsCorrect
+// is true only for ASCII whose escapes, other than those of numbers, are correct JSON.
+func (w *textSize) textEnd(doc []byte, from int) (to int, isCorrect bool) {
+	var escapes, escapedMarks int64
+	at := from + 1
+	quote := at + bytes.IndexByte(doc[at:], '"') // Quote is below at when there is none.
+	for quote >= at {
+		i := bytes.IndexByte(doc[at:quote], '\\')
+		if i < 0 {
+			break
+		}
+		at += i + len(`\n`)
+		switch c := doc[at-1]; {
+		case !isEscape[c]:
+			if to = rawjson.StringEnd(doc, from); to > 0 {
+				w.addText(doc[from+1 : to-1])
+			}
+			return to, false
+		case c < 'b':
+			escapedMarks++
+		}
+		if escapes++; at > quote {
+			quote = at + bytes.IndexByte(doc[at:], '"')
+		}
+	}
+	if quote < at {
+		return -1, false
+	}
+	inside := doc[from+1 : quote]
+	marks, isPlain := countMarks(inside)
+	if !isPlain {
+		w.addText(inside)
+		return quote + 1, false
+	}
+	// An escape is one character of two dense bytes and counts as one mark. The backslash was counted as a mark.
+	w.add((int64(len(inside))-escapes)*letterUnits, marks+escapes-escapedMarks, (marks-escapedMarks)*markHalves)
+	return quote + 1, true
+}
+
+// countMarks counts the bytes of a text that are neither letters nor spaces. It reports false for a text with control characters or
+// characters beyond ASCII.
+func countMarks(s []byte) (marks int64, isPlain bool) {
+	for ; len(s) >= 4*wordBytes; s = s[4*wordBytes:] {
+		first, second := binary.LittleEndian.Uint64(s), binary.LittleEndian.Uint64(s[8:])
+		third, fourth := binary.LittleEndian.Uint64(s[16:]), binary.LittleEndian.Uint64(s[24:])
+		if ((first-blanks)|(second-blanks)|(third-blanks)|(fourth-blanks)|first|second|third|fourth)&highBits != 0 {
+			return 0, false
+		}
+		marks += sumOfBytes(marksIn(first) + marksIn(second) + marksIn(third) + marksIn(fourth))
+	}
+	for len(s) > 0 {
+		rest := [wordBytes]byte{' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '}
+		s = s[copy(rest[:], s):]
+		word := binary.LittleEndian.Uint64(rest[:])
+		if ((word-blanks)|word)&highBits != 0 {
+			return 0, false
+		}
+		marks += sumOfBytes(marksIn(word))
+	}
+	return marks, true
+}
+
+// addText counts the inside of a JSON string of any characters.
+func (w *textSize) addText(s []byte) {
 	for at := 0; at < len(s); {
 		plain, marks := plainRun(s[at:])
-		units, dense, halves = units+int64(plain)*letterUnits, dense+marks, halves+marks*markHalves
-		at += plain
-		for ; len(s)-at >= len(`\n`) && s[at] == '\\' && isEscape[s[at+1]]; at += len(`\n`) {
-			units, dense, halves = units+letterUnits, dense+int64(len(`\n`)), halves+markHalves
+		first := at + plain
+		for at = first; at < len(s) && s[at] >= utf8.RuneSelf; at++ {
+			w.units += int64(byteUnits[s[at]])
 		}
-		first := at
-		for ; at < len(s) && s[at] >= utf8.RuneSelf; at++ {
-			units += int64(byteUnits[s[at]])
-		}
-		dense, halves = dense+int64(at-first), halves+int64(at-first)*byteHalves
-		isCorrect = isCorrect && at == first
+		wide := int64(at - first)
+		w.add(int64(plain)*letterUnits, marks+wide, marks*markHalves+wide*byteHalves)
 		for at < len(s) && (s[at] == '\\' || s[at] < ' ' || len(s)-at < wordBytes && s[at] < utf8.RuneSelf) {
 			one := characterSize(s[at:])
-			isCorrect = isCorrect && s[at] >= ' ' && (s[at] != '\\' || len(s)-at >= len(`\n`) && isEscape[s[at+1]])
-			units, dense, halves = units+one.units, dense+one.denseBytes, halves+one.denseHalves
+			w.add(one.units, one.denseBytes, one.denseHalves)
 			at += one.bytes
 		}
 	}
-	w.units, w.denseBytes, w.denseHalves = w.units+units, w.denseBytes+dense, w.denseHalves+halves
-	return isCorrect
+}
+
+func (w *textSize) add(units, denseBytes, denseHalves int64) {
+	w.units, w.denseBytes, w.denseHalves = w.units+units, w.denseBytes+denseBytes, w.denseHalves+denseHalves
 }
 
 // isEscape has the characters that may follow a backslash, but for u.
@@ -243,25 +305,13 @@ var isEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true,
 // plainRun returns the number of bytes of ASCII without escapes that a text begins with, up to less than a word at its end, and how many
 // of them are marks.
 func plainRun(s []byte) (plain int, marks int64) {
-	for len(s)-plain >= wordBytes {
+	for ; len(s)-plain >= wordBytes; plain += wordBytes {
 		word := binary.LittleEndian.Uint64(s[plain:])
 		if other := others(word); other != 0 {
 			n := bits.TrailingZeros64(other) / wordBytes
 			return plain + n, marks + sumOfBytes(marksIn(word&^highBits)&(1<<(n*wordBytes)-1))
 		}
 		marks += sumOfBytes(marksIn(word))
-		if plain += wordBytes; plain%(2*runBytes) != 0 {
-			continue
-		}
-		for ; len(s)-plain >= runBytes; plain += runBytes {
-			run := s[plain : plain+runBytes]
-			first, second := binary.LittleEndian.Uint64(run), binary.LittleEndian.Uint64(run[8:])
-			third, fourth := binary.LittleEndian.Uint64(run[16:]), binary.LittleEndian.Uint64(run[24:])
-			if others(first)|others(second)|others(third)|others(fourth) != 0 {
-				break
-			}
-			marks += sumOfBytes(marksIn(first) + marksIn(second) + marksIn(third) + marksIn(fourth))
-		}
 	}
 	return plain, marks
 }

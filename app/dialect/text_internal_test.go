@@ -48,7 +48,7 @@ func TestTextWeighsTheSameHoweverItIsWritten(t *testing.T) {
 		want := unitsOf(text)
 		for _, written := range []string{string(plain[1 : len(plain)-1]), escaped.String()} {
 			var w textSize
-			w.addText([]byte(written))
+			w.textEnd([]byte(`"`+written+`"`), 0)
 			if w.units != want {
 				t.Fatalf("%s weighs %d, want %d", written, w.units, want)
 			}

@@ -11,10 +11,12 @@ import (
 )
 
 // A checkpoint follows after each checkpointTokensMax delivered tokens or each checkpointInterval. If the process dies, the call is
-// charged by its last checkpoint. The relay delivers at most checkpointTokensMax tokens at once, so the difference between the
-// delivered tokens and the checkpoint is at most twice that number.
+// charged by its last checkpoint, which the delivered tokens are at most checkpointLagMax ahead of. The relay delivers at most
+// deliveryTokensMax tokens at once.
 const (
 	checkpointTokensMax = 32
+	checkpointLagMax    = 2 * checkpointTokensMax
+	deliveryTokensMax   = 40
 	checkpointInterval  = 500 * time.Millisecond
 )
 

@@ -3,9 +3,11 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -46,26 +48,30 @@ func (w *watcher) Progress(h billing.Hold, s billing.Settlement) {
 	w.tooEarly = w.tooEarly || w.unmarked < 0
 }
 
-// TestMarksFollowWhatIsDeliveredClosely delivers frames that have all arrived already: those of one write have one mark.
+// TestMarksFollowWhatIsDeliveredClosely delivers some frames one by one and then the others at once: those of one write have one mark.
 func TestMarksFollowWhatIsDeliveredClosely(t *testing.T) {
 	t.Parallel()
-	w := &watcher{}
-	g := &Gateway{o: Options{Now: time.Now, CreditManager: w}}
-	p := relayed(t, g, bytes.NewReader(stream(1000)), w)
-	p.head.TextTokens, p.head.TextBytes = 100, 400
-	if err := p.funding.price(&p.head, p.model); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.relay(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	p.close()
-	if w.frames != 1000 || w.tooEarly || w.gap > 64 || len(w.marks) < 25 || !w.delivered {
-		t.Errorf("%d frames, %d of them unmarked at most, %d marks, too early %t", w.frames, w.gap, len(w.marks), w.tooEarly)
-	}
-	last := w.marks[len(w.marks)-1]
-	if u := last.Record; u.Reason != "crashed" || u.Outcome != "cut" || !u.Estimated || u.Usage[meter.InputTokens] != 101 || last.Cost == 0 {
-		t.Errorf("the last mark is %+v", last)
+	for _, single := range []int{0, 20, 31, 32} {
+		w := &watcher{}
+		p := relayed(t, &Gateway{o: Options{Now: time.Now, CreditManager: w}}, bytes.NewReader(nil), w)
+		text := stream(1000)
+		head := bytes.Index(text, []byte(frame)) + single*len(frame)
+		p.attempt.read(io.MultiReader(iotest.OneByteReader(bytes.NewReader(text[:head])), bytes.NewReader(text[head:])))
+		p.head.TextTokens, p.head.TextBytes = 100, 400
+		if err := p.funding.price(&p.head, p.model); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.relay(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.close()
+		if w.frames != 1000 || w.tooEarly || w.gap > 64 || len(w.marks) < 25 || !w.delivered {
+			t.Errorf("%d alone: %d frames, %d of them unmarked at most, %d marks, too early %t", single, w.frames, w.gap, len(w.marks), w.tooEarly)
+		}
+		last := w.marks[len(w.marks)-1]
+		if u := last.Record; u.Reason != "crashed" || u.Outcome != "cut" || !u.Estimated || u.Usage[meter.InputTokens] != 101 || last.Cost == 0 {
+			t.Errorf("the last mark is %+v", last)
+		}
 	}
 }
 

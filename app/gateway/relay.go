@@ -10,7 +10,7 @@ import (
 )
 
 // relay delivers the answer to the client while it arrives, except for its end. It delivers all frames of the buffer in one write, but
-// hardly more than checkpointTokensMax tokens or batchBytesMax bytes. An error of reading is a fault of the upstream, and an error of
+// hardly more than deliveryTokensMax tokens or batchBytesMax bytes. An error of reading is a fault of the upstream, and an error of
 // writing is a fault of the client.
 func (p *pipeline) relay(ctx context.Context) error {
 	if p.attempt.body != nil {
@@ -23,8 +23,7 @@ func (p *pipeline) relay(ctx context.Context) error {
 		}
 		p.response.truncated = p.funding.outOfCredit || !a.complete && p.funding.estimate.endless(a.stats.ContentBytes)
 		over := a.complete || p.response.truncated
-		if n := a.pendingBytes(); n >= batchBytesMax || n > 0 && (over || !a.frames.Buffered() ||
-			p.funding.outputFunded(&a.stats)-p.response.deliveredTokens >= checkpointTokensMax) {
+		if n := a.pendingBytes(); n >= batchBytesMax || n > 0 && (over || !a.frames.Buffered() || p.deliveryRoom(a) <= 0) {
 			if err := p.deliver(a); err != nil {
 				return p.leave(a, err)
 			}
@@ -53,7 +52,8 @@ func (p *pipeline) run(a *attempt) bool {
 	if !ok || !a.frames.Buffered() {
 		return false
 	}
-	if f := &p.funding; f.sliceTokens > 0 && f.outputUsed(&a.stats)+checkpointTokensMax > f.fundedTokens {
+	room := p.deliveryRoom(a)
+	if f := &p.funding; f.sliceTokens > 0 && f.outputUsed(&a.stats)+room > f.fundedTokens {
 		return false
 	}
 	if a.pending == nil {
@@ -61,13 +61,20 @@ func (p *pipeline) run(a *attempt) bool {
 	}
 	before := len(*a.pending)
 	*a.pending = runner.Run(*a.pending, a.frames, dialect.RunLimit{
-		Frames: checkpointTokensMax, ContentBytes: checkpointTokensMax * bytesPerToken, Bytes: batchBytesMax,
+		Frames: room, ContentBytes: room * bytesPerToken, Bytes: batchBytesMax,
 	})
 	if len(*a.pending) == before {
 		return false
 	}
 	a.stats, a.wait.deliveredAt = a.stream.Stats(), time.Time{}
 	return true
+}
+
+// deliveryRoom is how many tokens may join the pending ones, so that no more than checkpointLagMax are ahead of the checkpoint.
+func (p *pipeline) deliveryRoom(a *attempt) int64 {
+	r := &p.response
+	most := min(deliveryTokensMax, checkpointLagMax-(r.deliveredTokens-r.checkpointTokens))
+	return most - (p.funding.outputFunded(&a.stats) - r.deliveredTokens)
 }
 
 // mayGoOn returns why the answer cannot go on: its client has left, or its credit could not be extended.
