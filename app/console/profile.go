@@ -114,16 +114,9 @@ func (c *Console) askEmail(p *page.Page) error {
 	if err != nil {
 		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
 			v.NewEmail = email
-			switch e.Param {
-			case "email":
-				v.NewEmailError = e.Message
-			case "current_password":
-				v.EmailPasswordError = e.Message
-			default:
-				v.EmailFormError = e.Message
-				return e.Kind == app.Conflict
-			}
-			return true
+			fields := map[string]*string{"email": &v.NewEmailError, "current_password": &v.EmailPasswordError}
+			page.PlaceRefusal(e, &v.EmailFormError, fields)
+			return fields[e.Param] != nil || e.Kind == app.Conflict
 		})
 	}
 	return c.RedirectWithToast(p, ui.Success, "A link is on its way to "+to+". Open it within 24 hours.", settingsPath)
@@ -134,16 +127,9 @@ func (c *Console) changePassword(p *page.Page) error {
 		account.SessionID(p.Session))
 	if err != nil {
 		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
-			switch e.Param {
-			case "password":
-				v.PasswordError = e.Message
-			case "current_password":
-				v.CurrentError = e.Message
-			default:
-				v.PasswordFormError = e.Message
-				return e.Kind == app.Conflict
-			}
-			return true
+			fields := map[string]*string{"password": &v.PasswordError, "current_password": &v.CurrentError}
+			page.PlaceRefusal(e, &v.PasswordFormError, fields)
+			return fields[e.Param] != nil || e.Kind == app.Conflict
 		})
 	}
 	return c.RedirectWithToast(p, ui.Success, "Your password was changed, and all other sessions were ended.", settingsPath)

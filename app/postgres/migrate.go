@@ -144,16 +144,3 @@ func refuseNewer(ctx context.Context, provider *goose.Provider) error {
 	}
 	return nil
 }
-
-// Pending reports whether the schema is older than this binary. It takes no lock.
-func Pending(ctx context.Context, db *sqlx.DB) (bool, error) {
-	provider, err := goose.NewProvider(goose.DialectPostgres, db.DB, migrations.FS)
-	if err != nil {
-		return false, fmt.Errorf("postgres: read migrations: %w", err)
-	}
-	pending, err := provider.HasPending(ctx)
-	if err != nil {
-		return false, fmt.Errorf("postgres: compare schema: %w", err)
-	}
-	return pending, nil
-}

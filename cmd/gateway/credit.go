@@ -24,12 +24,15 @@ type creditCommands struct {
 
 var errNotPositive = errors.New("the amount must be more than 0 dollars")
 
-type creditGrant struct {
+// creditChange is what the commands that add and remove credit take.
+type creditChange struct {
 	accountArg
 
 	Amount app.Amount `arg:"" help:"Dollars, such as 25 or 0.000001."`
 	Reason string     `required:"" help:"Reason, recorded in the ledger."`
 }
+
+type creditGrant struct{ creditChange }
 
 // Run grants the credit once and prints the balance.
 func (c *creditGrant) Run(ctx context.Context, log *slog.Logger) error {
@@ -40,12 +43,7 @@ func (c *creditGrant) Run(ctx context.Context, log *slog.Logger) error {
 		operator.Adjustment{Kind: operator.Add, Amount: c.Amount, Reason: c.Reason})
 }
 
-type creditDebit struct {
-	accountArg
-
-	Amount app.Amount `arg:"" help:"Dollars, such as 25 or 0.000001."`
-	Reason string     `required:"" help:"Reason, recorded in the ledger."`
-}
+type creditDebit struct{ creditChange }
 
 // Run debits the amount, or nothing when less than that is available.
 func (c *creditDebit) Run(ctx context.Context, log *slog.Logger) error {

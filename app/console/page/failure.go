@@ -11,33 +11,13 @@ import (
 // RoleNotAllowed is the error code of pages that are for other roles.
 const RoleNotAllowed = "role_not_allowed"
 
-// Status returns the HTTP status of an error page. A kind without a status of its own is a fault of the server.
+// Status returns the HTTP status of an error page: that of the API, but what fails behind the server is a fault of the server.
 func Status(kind app.Kind) int {
 	switch kind {
-	case app.Invalid:
-		return http.StatusBadRequest
-	case app.Unauthenticated:
-		return http.StatusUnauthorized
-	case app.Forbidden:
-		return http.StatusForbidden
-	case app.NotFound:
-		return http.StatusNotFound
-	case app.Conflict:
-		return http.StatusConflict
-	case app.Unprocessable:
-		return http.StatusUnprocessableEntity
-	case app.MethodNotAllowed:
-		return http.StatusMethodNotAllowed
-	case app.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case app.MediaType:
-		return http.StatusUnsupportedMediaType
-	case app.Exhausted:
-		return http.StatusTooManyRequests
-	case app.Unavailable:
-		return http.StatusServiceUnavailable
+	case app.Unfunded, app.Upstream, app.Timeout, app.Canceled:
+		return http.StatusInternalServerError
 	}
-	return http.StatusInternalServerError
+	return app.HTTPStatus(&app.Error{Kind: kind})
 }
 
 // ErrNotFound returns the error of a page that does not exist.

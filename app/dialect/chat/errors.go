@@ -21,14 +21,10 @@ var errorTypes = llm.ErrorTypes{
 	app.MediaType:        "invalid_request_error",
 	app.Unfunded:         "insufficient_quota",
 	app.Exhausted:        "rate_limit_error",
-	app.Upstream:         "server_error",
-	app.Timeout:          "server_error",
-	app.Unavailable:      "server_error",
-	app.Canceled:         "server_error",
 }
 
 // Status returns the HTTP status of an error, which is also the number in its body.
-func Status(e *app.Error) int { return llm.HTTPStatus(e) }
+func Status(e *app.Error) int { return app.HTTPStatus(e) }
 
 // Type returns the type of an error in this style.
 func Type(e *app.Error) string { return errorTypes.Of(e) }

@@ -79,7 +79,7 @@ func stopOf(word string, calls int) llm.Stop {
 }
 
 // Status returns the HTTP status of an error.
-func Status(e *app.Error) int { return llm.HTTPStatus(e) }
+func Status(e *app.Error) int { return app.HTTPStatus(e) }
 
 // AppendError appends the body of an error.
 func AppendError(dst []byte, e *app.Error, _ string) []byte {

@@ -35,7 +35,7 @@ func Status(e *app.Error) int {
 	if e.Status == 0 && e.Kind == app.Unavailable && e.Code != "service_unavailable" {
 		return statusOverloaded
 	}
-	return llm.HTTPStatus(e)
+	return app.HTTPStatus(e)
 }
 
 // Type returns the type of an error in this style.
