@@ -23,17 +23,19 @@ type plan struct {
 	openFor time.Duration
 	// slow is the kind of these streams, which must run longer than that.
 	slow string
-	idle time.Duration
+	// idle is how long the use without calls is measured, and settled how long after the last call. The background writer of the
+	// database takes half a minute for what the load left in memory.
+	idle, settled time.Duration
 }
 
 var (
 	wholePlan = plan{
 		rounds: 3, warm: 300 * time.Millisecond, during: 1500 * time.Millisecond, paced: 1500 * time.Millisecond, steady: 3 * time.Second,
-		streams: 2000, openFor: 10 * time.Second, slow: "slow", idle: 5 * time.Second,
+		streams: 2000, openFor: 10 * time.Second, slow: "slow", idle: 5 * time.Second, settled: time.Minute,
 	}
 	shortPlan = plan{
 		rounds: 1, warm: 200 * time.Millisecond, during: 600 * time.Millisecond, paced: 500 * time.Millisecond, steady: time.Second,
-		streams: 500, openFor: 2 * time.Second, slow: "brief", idle: 2 * time.Second,
+		streams: 500, openFor: 2 * time.Second, slow: "brief", idle: 5 * time.Second, settled: 10 * time.Second,
 	}
 )
 

@@ -118,10 +118,10 @@ func benchWaits(t *testing.T, b *bench, r *report, p plan) {
 	}
 }
 
-// benchIdle prints what the gateway and its database use while no one calls.
+// benchIdle prints what the gateway and its database use while no one calls, when the database has written what the load left behind.
 func benchIdle(t *testing.T, b *bench, r *report, p plan) {
 	var gateway, database, foreign samples
-	time.Sleep(p.idle / 2)
+	time.Sleep(p.settled)
 	for range p.rounds {
 		load := startForeignLoad(t)
 		cpu, db, began := cpuTime(t, b.gateway.pids...), treeTime(t, b.gateway.database), time.Now()
@@ -131,7 +131,7 @@ func benchIdle(t *testing.T, b *bench, r *report, p plan) {
 		database = append(database, (treeTime(t, b.gateway.database)-db).Seconds()*1000/seconds)
 		foreign = append(foreign, load.percent(t))
 	}
-	r.table("CPU while no one calls", "what", "ms a second", "must", "aim", "", "foreign, %")
+	r.table(fmt.Sprintf("CPU while no one calls, %s after the last call", p.settled), "what", "ms a second", "must", "aim", "", "foreign, %")
 	for _, row := range []struct {
 		name string
 		used samples

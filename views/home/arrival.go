@@ -31,17 +31,23 @@ type Arrival struct {
 
 // Fix is what was wrong with a call, and how it is put right.
 type Fix struct {
-	Cause string
-	Text  string
-	Link  string // Link is the address of the fix; it may be empty.
-	Label string
+	Cause string `yaml:"cause"`
+	Text  string `yaml:"text"`
+	Link  string `yaml:"link"` // Link is the address of the fix; it may be empty.
+	Label string `yaml:"label"`
 }
 
 //go:embed fixes.yaml
 var fixesText string
 
+// knownFixes are what is wrong with calls.
+type knownFixes struct {
+	Codes   map[string]Fix `yaml:"codes"`   // Codes are by the code of the error.
+	Reasons map[string]Fix `yaml:"reasons"` // Reasons are by the reason why a request had no valid key.
+}
+
 // fixes has the text of fixes.yaml.
-var fixes = sync.OnceValue(func() (known struct{ Codes, Reasons map[string]Fix }) {
+var fixes = sync.OnceValue(func() (known knownFixes) {
 	text := strings.ReplaceAll(fixesText, "$KEY_VARIABLE", codesample.KeyVariable)
 	if err := yaml.Unmarshal([]byte(text), &known); err != nil {
 		panic(fmt.Sprintf("home: fixes.yaml: %v", err))
