@@ -73,7 +73,7 @@ func (q *outgoing) check(r *http.Request) error {
 		return err
 	}
 	switch {
-	case !hasBody(r):
+	case r.Body == nil:
 		q.length = 0
 	case q.length == 0:
 		var one [1]byte
@@ -100,9 +100,6 @@ func checkHeader(h http.Header) error {
 	}
 	return nil
 }
-
-// hasBody reports whether a request has a body to send.
-func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
 // removeZone drops the zone of an IPv6 address, which means something on this machine only.
 func removeZone(host string) string {

@@ -122,7 +122,7 @@ func (t *Transport) Do(ctx context.Context, r *http.Request, x *Exchange) (*Exch
 	if err == nil || !again {
 		return x, err
 	}
-	if hasBody(r) {
+	if r.Body != nil {
 		body, bodyErr := r.GetBody()
 		if bodyErr != nil {
 			return x, err
@@ -165,7 +165,7 @@ func (t *Transport) roundTrip(ctx context.Context, r *http.Request, x *Exchange,
 
 // mayRepeat reports whether a request that failed on a connection that was idle may be sent once more.
 func mayRepeat(r *http.Request, x *Exchange, err error, unsent bool) bool {
-	if !isNetworkError(err) || hasBody(r) && r.GetBody == nil {
+	if !isNetworkError(err) || r.Body != nil && r.GetBody == nil {
 		return false
 	}
 	if unsent {
