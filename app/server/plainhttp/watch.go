@@ -45,7 +45,8 @@ func (w *watch) begin() {
 func (w *watch) read() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.armed || w.reading {
+	// The timer of an earlier request may call this late, so two calls can come in one request. The second would lose the byte of the first.
+	if !w.armed || w.reading || w.hasByte {
 		return
 	}
 	w.reading = true
