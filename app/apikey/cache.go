@@ -60,7 +60,8 @@ type Cache struct {
 	// Unknown holds the time at which the database answered that it does not have a key.
 	unknown map[seal.Fingerprint]time.Time
 	epoch   uint64 // Entries of an earlier epoch must be read again.
-	changes uint64 // Changes counts notifications, so that a query sees that one overtook it.
+	// Reading has the keys that queries run for, and whether a notification of the key overtook its query.
+	reading map[seal.Fingerprint]bool
 	hearing bool   // Hearing means that notifications arrive.
 	// DeafAt is the time at which notifications stopped.
 	deafAt time.Time
@@ -94,7 +95,7 @@ func NewCache(db *sqlx.DB, o CacheOptions) *Cache {
 	return &Cache{
 		db: db, o: o, lookups: make(chan struct{}, lookupsMax), deafAt: o.Now(),
 		keys: map[seal.Fingerprint]*cachedKey{}, unknown: map[seal.Fingerprint]time.Time{}, used: map[seal.Fingerprint]secretUse{},
-		networks: map[networkUse]time.Time{},
+		networks: map[networkUse]time.Time{}, reading: map[seal.Fingerprint]bool{},
 	}
 }
 
@@ -269,14 +270,17 @@ func (r *Cache) read(ctx context.Context, f seal.Fingerprint) (*cachedKey, error
 	case <-ctx.Done():
 		return nil, fmt.Errorf("apikey: find key: too many lookups: %w", ctx.Err())
 	}
-	r.mu.RLock()
-	epoch, changes := r.epoch, r.changes
-	r.mu.RUnlock()
+	r.mu.Lock()
+	epoch := r.epoch
+	r.reading[f] = false
+	r.mu.Unlock()
 	r.queries.Add(1)
 	key, previous, found, err := keyByFingerprint(ctx, r.db, f)
 	now := r.o.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	overtaken := r.reading[f]
+	delete(r.reading, f)
 	if err != nil {
 		if postgres.Unavailable(err) {
 			r.retryAt, r.away = now.Add(awayPause), true
@@ -286,7 +290,7 @@ func (r *Cache) read(ctx context.Context, f seal.Fingerprint) (*cachedKey, error
 	r.away = false
 	if !found {
 		delete(r.keys, f)
-		if changes == r.changes {
+		if !overtaken && epoch == r.epoch {
 			makeRoom(r.unknown, ringUnknownMax)
 			r.unknown[f] = now
 		}
@@ -297,7 +301,7 @@ func (r *Cache) read(ctx context.Context, f seal.Fingerprint) (*cachedKey, error
 		k.usedAt.Store(at.Unix())
 	}
 	delete(r.unknown, f)
-	if changes == r.changes { // The row of an overtaken query may be old, so it is used once and not cached.
+	if !overtaken { // The row of an overtaken query may be old, so it is used once and not cached.
 		makeRoom(r.keys, ringKeysMax)
 		r.keys[f] = k
 	}
@@ -350,11 +354,13 @@ func (r *Cache) lastGood(f seal.Fingerprint, now time.Time, cause error) (*cache
 func (r *Cache) heard(payload string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.changes++
 	var f seal.Fingerprint
 	if n, err := hex.Decode(f[:], []byte(payload)); len(payload) == hex.EncodedLen(len(f)) && n == len(f) && err == nil {
 		delete(r.keys, f)
 		delete(r.unknown, f)
+		if _, read := r.reading[f]; read {
+			r.reading[f] = true
+		}
 		return
 	}
 	r.epoch++
