@@ -26,28 +26,29 @@ const (
 )
 
 // AwaitReplicas waits until all running replicas serve the catalog that is stored now. When ctx ends first, it returns the names of the
-// replicas that do not, and no error.
+// replicas that do not, or an error when the database did not say it in time.
 func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error) {
 	newest, err := version(ctx, db)
 	if err != nil {
 		return nil, err
 	}
-	for ctx.Err() == nil {
+	for {
 		found, err := replicasBehind(ctx, db, newest)
 		switch {
-		case err != nil && ctx.Err() == nil:
+		case err != nil && (behind == nil || ctx.Err() == nil):
 			return nil, err
-		case err == nil && len(found) == 0:
+		case err != nil:
+			return behind, nil
+		case len(found) == 0:
 			return nil, nil
-		case err == nil:
-			behind = found
 		}
+		behind = found
 		select {
 		case <-ctx.Done():
+			return behind, nil
 		case <-time.After(awaitEvery):
 		}
 	}
-	return behind, nil
 }
 
 func replicasBehind(ctx context.Context, q postgres.Queryer, newest int64) (names []string, err error) {

@@ -80,9 +80,28 @@ func TestAReplicaThatDoesNotFollowIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	if behind, err := AwaitReplicas(ctx, b.db); err != nil || !slices.Equal(behind, []string{"stuck"}) {
 		t.Errorf("behind are %v, %v", behind, err)
+	}
+}
+
+// TestNoReplicaCountsAsFollowingBeforeTheDatabaseSaysSo ends the time of the wait while the first query of the reports is blocked.
+func TestNoReplicaCountsAsFollowingBeforeTheDatabaseSaysSo(t *testing.T) {
+	t.Parallel()
+	b := setup(t, lookup)
+	tx, err := b.db.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(t.Context(), `lock table catalog_replicas in access exclusive mode`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if behind, err := AwaitReplicas(ctx, b.db); err == nil {
+		t.Errorf("behind are %v, and no error", behind)
 	}
 }
