@@ -22,8 +22,8 @@ type flusher struct {
 	current      File  // The last segment is open for writing; nil before the first record.
 	offset, size int64 // The next record is written at offset; the segment has size bytes.
 
-	// WriteAt fires some time after the first record of a batch was appended. A goroutine that is woken for each batch would cost more
-	// than the write of most.
+	// WriteAt fires some time after the first record of a batch was appended, unless the batch was written by then. A goroutine that is
+	// woken for each batch would cost more than the write of most.
 	writeAt     *time.Timer
 	hurry, tidy chan struct{} // Run waits for them: a caller waits or the log is dead, Tidy has work.
 	synced      chan struct{} // The reader waits for it: more records are durable.
@@ -94,6 +94,7 @@ func (l *Log) flush(sync bool, wanted LSN) error {
 		return nil
 	}
 	b, ok := l.appender.take(sync, l.o.Now())
+	f.writeAt.Stop()
 	l.mu.Unlock()
 	if !ok {
 		return nil
