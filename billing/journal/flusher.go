@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -66,6 +67,7 @@ func (l *Log) Wait(ctx context.Context, lsn LSN) error {
 		}
 		l.mu.Unlock()
 		if commits {
+			letOthersAppend()
 			if err := l.flush(true, lsn); err != nil {
 				return err
 			}
@@ -76,6 +78,17 @@ func (l *Log) Wait(ctx context.Context, lsn LSN) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// appendYields is how often a commit lets other goroutines run first.
+const appendYields = 4
+
+// letOthersAppend makes a commit larger while the machine is busy: calls that are ready to go on append their records before it. It takes
+// less than a microsecond while nothing else is ready.
+func letOthersAppend() {
+	for range appendYields {
+		runtime.Gosched()
 	}
 }
 

@@ -59,6 +59,7 @@ func (l *Log) step(ctx context.Context, syncAt *time.Timer) error {
 		case <-syncAt.C:
 			return l.Commit()
 		case <-l.flusher.hurry:
+			letOthersAppend()
 			return l.Commit()
 		case <-l.flusher.writeAt.C:
 		}

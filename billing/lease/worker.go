@@ -15,8 +15,8 @@ import (
 // These limits apply to the worker.
 const (
 	// The applier waits this long for more settlements after the first one, because a pass costs about as much for one as for ten.
-	applyEvery    = 50 * time.Millisecond
-	applyEveryMax = 100 * time.Millisecond // The applier waits at most this long while the database is slow.
+	applyEvery    = 100 * time.Millisecond
+	applyEveryMax = 200 * time.Millisecond // The applier waits at most this long while the database is slow.
 	// The applier waits this many times as long as a pass took, which sends fewer and larger batches to a slow database.
 	applyPauseFactor = 4
 	idleEvery        = 250 * time.Millisecond
