@@ -62,7 +62,7 @@ type Cache struct {
 	epoch   uint64 // Entries of an earlier epoch must be read again.
 	// Reading has the keys that queries run for, and whether a notification of the key overtook its query.
 	reading map[seal.Fingerprint]bool
-	hearing bool   // Hearing means that notifications arrive.
+	hearing bool // Hearing means that notifications arrive.
 	// DeafAt is the time at which notifications stopped.
 	deafAt time.Time
 	// RetryAt is the time from which the next query may start.

@@ -3,7 +3,6 @@ package apikey
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"os"
@@ -209,41 +208,6 @@ func TestRingReadsAgainAfterNotificationsWereLost(t *testing.T) {
 	r.heard("")
 	_, err := r.Find(t.Context(), secret, "192.0.2.1")
 	wantError(t, err, app.Unauthenticated, "key_disabled")
-}
-
-// TestRingKeepsAnAnswerUnlessAChangeOfItsKeyOvertookIt sends a notification while a query runs. A key that was not kept would be refused
-// while the store is away.
-func TestRingKeepsAnAnswerUnlessAChangeOfItsKeyOvertookIt(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
-	f := seal.FingerprintOf(secret)
-	for payload, want := range map[string]struct{ known, fresh bool }{
-		hex.EncodeToString(f[:]): {},
-		hex.EncodeToString(make([]byte, len(f))): {known: true, fresh: true},
-		"": {known: true},
-	} {
-		db, err := postgres.Open(t.Context(), pgtest.DSN(t, b.db), postgres.Options{})
-		must(t, err)
-		defer func() { _ = db.Close() }()
-		r := NewCache(db, CacheOptions{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
-		r.heard("")
-		db.SetMaxOpenConns(1)
-		busy, err := db.Connx(t.Context())
-		must(t, err)
-		found := make(chan error)
-		go func() {
-			_, err := r.Find(t.Context(), secret, "192.0.2.1")
-			found <- err
-		}()
-		eventually(t, 20*time.Second, "the query waits", func() bool { return db.Stats().WaitCount > 0 })
-		r.heard(payload)
-		must(t, busy.Close())
-		must(t, <-found)
-		if _, known, fresh := r.recall(f, b.clock.Now()); known != want.known || fresh != want.fresh {
-			t.Errorf("after %q the key is known: %t, fresh: %t; want %+v", payload, known, fresh, want)
-		}
-	}
 }
 
 func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {

@@ -79,8 +79,8 @@ const (
 	// shortScanMax is the longest time whose records reports read without taking turns.
 	shortScanMax = 31 * 24 * time.Hour
 	// restFactor is how many times as long as a report took the next one waits for its turn. So reports one after the other keep a core
-	// of the database busy for a quarter of the time.
-	restFactor = 3
+	// of the database busy for an eighth of the time.
+	restFactor = 7
 	restMax    = 2 * time.Second
 )
 
@@ -108,12 +108,7 @@ func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
 	case groupColumns[q.Group] == "":
 		return Report{}, fmt.Errorf("usage: report grouped by %q", q.Group)
 	}
-	endTurn, err := r.awaitTurn(ctx, q)
-	if err != nil {
-		return Report{}, postgres.StoreError("usage: wait for other reports", err)
-	}
-	defer endTurn()
-	rows, err := selectUsage(ctx, r.reads, q)
+	rows, err := r.readSums(ctx, q)
 	if err != nil {
 		return Report{}, postgres.StoreError("usage: usage report", err)
 	}
@@ -132,21 +127,35 @@ func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
 	return report, nil
 }
 
-// awaitTurn waits until the report may read the database, and returns what ends its turn. Reports that read the records of much time take
-// turns, since each keeps a core of the database busy that calls need.
-func (r *Reports) awaitTurn(ctx context.Context, q Query) (end func(), err error) {
+// readSums reads the sums of a query. Equal queries that read the records of much time share one reading.
+func (r *Reports) readSums(ctx context.Context, q Query) ([]usageSumRow, error) {
 	if !q.readsRecords() || q.To.Sub(q.From) <= shortScanMax {
-		return func() {}, nil
+		return selectUsage(ctx, r.reads, q)
 	}
-	ctx, cancel := context.WithTimeout(ctx, ReadStatementMax)
+	fields := q
+	fields.Zone = nil
+	reading := r.long.DoChan(fmt.Sprint(fields, q.Zone), func() (any, error) { return r.readInTurn(context.WithoutCancel(ctx), q) })
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case read := <-reading:
+		rows, _ := read.Val.([]usageSumRow)
+		return rows, read.Err
+	}
+}
+
+// readInTurn reads the sums of a query alone, since each reading keeps a core of the database busy that calls need.
+func (r *Reports) readInTurn(ctx context.Context, q Query) ([]usageSumRow, error) {
+	waiting, cancel := context.WithTimeout(ctx, ReadStatementMax)
 	defer cancel()
 	select {
 	case r.turn <- struct{}{}:
-		began := r.o.Now()
-		return func() { time.AfterFunc(min(restFactor*r.o.Now().Sub(began), restMax), func() { <-r.turn }) }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-waiting.Done():
+		return nil, waiting.Err()
 	}
+	began := r.o.Now()
+	defer func() { time.AfterFunc(min(restFactor*r.o.Now().Sub(began), restMax), func() { <-r.turn }) }()
+	return selectUsage(ctx, r.reads, q) // The pool limits the time of the statement.
 }
 
 // readsRecords reports whether the sums lack what the query asks for.

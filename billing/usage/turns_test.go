@@ -10,6 +10,20 @@ import (
 	"umg/billing/usage"
 )
 
+// awaitReading waits until so many reports wait for a lock in the database, and fails when there are more.
+func awaitReading(t *testing.T, h *fixture, want int) {
+	t.Helper()
+	apptest.Eventually(t, 10*time.Second, "the reports to read", func() bool {
+		var n int
+		apptest.Must(t, h.db.GetContext(h.ctx, &n, `
+			select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`))
+		if n > want {
+			t.Fatalf("%d reports read at once, want %d", n, want)
+		}
+		return n == want
+	})
+}
+
 // TestReportsOfMuchTimeTakeTurns locks the records, so that reports which read them wait in the database, and counts those.
 func TestReportsOfMuchTimeTakeTurns(t *testing.T) {
 	t.Parallel()
@@ -27,23 +41,43 @@ func TestReportsOfMuchTimeTakeTurns(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	awaitReading := func(want int) {
-		apptest.Eventually(t, 10*time.Second, "the reports to read", func() bool {
-			var n int
-			apptest.Must(t, h.db.GetContext(h.ctx, &n, `
-				select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`))
-			if n > want {
-				t.Fatalf("%d reports read at once, want %d", n, want)
-			}
-			return n == want
-		})
+	for i := range 3 {
+		all.Go(func() { read(h.ctx, 365-i) })
 	}
-	for range 3 {
-		all.Go(func() { read(h.ctx, 365) })
-	}
-	awaitReading(1)
+	awaitReading(t, h, 1)
 	all.Go(func() { read(h.ctx, 30) })
-	awaitReading(2) // A short report does not wait for its turn.
+	awaitReading(t, h, 2) // A short report does not wait for its turn.
 	apptest.Must(t, lock.Rollback())
 	all.Wait()
+}
+
+// TestEqualReportsOfMuchTimeAreReadOnce has reports begin while the records are locked. The rests of three readings would take longer than
+// the test waits.
+func TestEqualReportsOfMuchTimeAreReadOnce(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	lock, err := h.db.BeginTxx(h.ctx, nil)
+	apptest.Must(t, err)
+	_, err = lock.ExecContext(h.ctx, `lock table usage_records`)
+	apptest.Must(t, err)
+	to := time.Now().UTC().Truncate(time.Hour)
+	q := usage.Query{AccountID: h.account(0), From: to.AddDate(-1, 0, 0), To: to, Group: usage.ByEndUser}
+	var all sync.WaitGroup
+	left, leave := context.WithCancel(h.ctx)
+	for _, ctx := range []context.Context{left, h.ctx, h.ctx} {
+		all.Go(func() {
+			if _, err := h.reports.Report(ctx, q); (err == nil) != (ctx == h.ctx) {
+				t.Error(err)
+			}
+		})
+	}
+	awaitReading(t, h, 1)
+	time.Sleep(time.Second) // A reading of a second is followed by the longest rest.
+	leave()
+	apptest.Must(t, lock.Rollback())
+	began := time.Now()
+	all.Wait()
+	if took := time.Since(began); took > 3500*time.Millisecond {
+		t.Errorf("three equal reports took %s after the lock", took)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"golang.org/x/sync/singleflight"
 
 	"umg/app"
 )
@@ -41,7 +42,8 @@ type Reports struct {
 	db *sqlx.DB
 	// reads is the pool for whatever may read many rows.
 	reads *sqlx.DB
-	turn  chan struct{} // Turn has a value while a report has its turn.
+	turn  chan struct{} // Turn has a value while a report has its turn, and while it rests.
+	long  singleflight.Group
 	o     Options
 }
 
