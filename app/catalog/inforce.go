@@ -32,23 +32,22 @@ func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for behind == nil || ctx.Err() == nil {
 		found, err := replicasBehind(ctx, db, newest)
 		switch {
-		case err != nil && (behind == nil || ctx.Err() == nil):
-			return nil, err
-		case err != nil:
-			return behind, nil
-		case len(found) == 0:
+		case err == nil && len(found) == 0:
 			return nil, nil
+		case err == nil:
+			behind = found
+		case behind == nil || ctx.Err() == nil:
+			return nil, err
 		}
-		behind = found
 		select {
 		case <-ctx.Done():
-			return behind, nil
 		case <-time.After(awaitEvery):
 		}
 	}
+	return behind, nil
 }
 
 func replicasBehind(ctx context.Context, q postgres.Queryer, newest int64) (names []string, err error) {
