@@ -3,6 +3,7 @@ package http1
 import (
 	"io"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -34,6 +35,7 @@ type socket struct {
 	n       int    // N and err are the result of the current read.
 	err     error
 	waits   bool // Waits is whether the current read waits for bytes.
+	waited  bool // The current read has waited.
 	drained bool // The last read took all bytes that had arrived.
 	async   bool // Read returns errWouldBlock instead of waiting.
 
@@ -53,6 +55,10 @@ func newSocket(c net.Conn) *socket {
 
 // tryRead makes one read that does not wait. It reports whether the read is over.
 func (s *socket) tryRead(fd uintptr) bool {
+	if s.waited {
+		runtime.Gosched() // While the machine is busy, more bytes arrive until the turn of this goroutine comes, for fewer reads and writes.
+	}
+	s.waited = s.waits
 	p := s.target
 	if p == nil {
 		p = s.in.free()
@@ -84,7 +90,7 @@ func (s *socket) readOnce(p []byte, waits bool) (int, error) {
 	if s.raw == nil {
 		return s.readPlain(p, waits)
 	}
-	s.target, s.waits, s.n, s.err = p, waits, 0, nil
+	s.target, s.waits, s.waited, s.n, s.err = p, waits, false, 0, nil
 	err := s.raw.Read(s.attempt)
 	s.target = nil
 	if err == nil {
