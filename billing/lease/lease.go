@@ -93,6 +93,8 @@ type Store interface {
 	Take(ctx context.Context, r Replica, a TakeRequest) (LeaseState, error)
 	// Return gives back enough of a lease for its returned sum to be at least total.
 	Return(ctx context.Context, r Replica, creditAccountID string, total app.Amount) (LeaseState, error)
+	// Recalled lists the credit accounts whose leases of the epoch have credit that others asked for.
+	Recalled(ctx context.Context, r Replica) (creditAccountIDs []string, err error)
 	// Apply charges a batch and returns the position up to which the journal is applied.
 	Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, error)
 }

@@ -61,6 +61,10 @@ func (s *sharedBooks) Return(ctx context.Context, r Replica, creditAccountID str
 	return exclusively(s, func(b *books) (LeaseState, error) { return b.Return(ctx, r, creditAccountID, total) })
 }
 
+func (s *sharedBooks) Recalled(ctx context.Context, r Replica) ([]string, error) {
+	return exclusively(s, func(b *books) ([]string, error) { return b.Recalled(ctx, r) })
+}
+
 func (s *sharedBooks) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
 	return exclusively(s, func(b *books) (journal.LSN, error) { return b.Apply(ctx, r, batch) })
 }

@@ -72,6 +72,10 @@ func (l line) Return(ctx context.Context, r Replica, id string, total app.Amount
 	return through(l, func() (LeaseState, error) { return l.w.books.Return(ctx, r, id, total) })
 }
 
+func (l line) Recalled(ctx context.Context, r Replica) ([]string, error) {
+	return through(l, func() ([]string, error) { return l.w.books.Recalled(ctx, r) })
+}
+
 func (l line) Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, error) {
 	return through(l, func() (journal.LSN, error) { return l.w.books.Apply(ctx, r, b) })
 }
@@ -265,7 +269,7 @@ func (n *node) giveAll() {
 	if n.w.now >= n.cutUntil {
 		for _, creditAccountID := range n.w.creditAccounts {
 			if l := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, creditAccountID}]; l != nil && l.recalled {
-				n.manager.recall(creditAccountID)
+				n.manager.recall(creditAccountID, 0)
 			}
 		}
 	}

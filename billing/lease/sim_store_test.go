@@ -231,6 +231,15 @@ func (b *books) Return(_ context.Context, r Replica, id string, total app.Amount
 	return p.row(l, id), nil
 }
 
+func (b *books) Recalled(_ context.Context, r Replica) (ids []string, err error) {
+	for k, l := range b.leases {
+		if k.replica == r.ID && k.epoch == r.Epoch && l.recalled {
+			ids = append(ids, k.creditAccountID)
+		}
+	}
+	return ids, nil
+}
+
 func (b *books) Apply(_ context.Context, r Replica, batch Batch) (journal.LSN, error) {
 	var applied journal.LSN
 	records := make([]billing.JournaledSettlement, len(batch.Records))

@@ -106,6 +106,15 @@ func (s *SQLStore) Return(ctx context.Context, r Replica, creditAccountID string
 	return row.LeaseState, err
 }
 
+// Recalled lists the credit accounts whose leases of the epoch have credit that others asked for.
+func (s *SQLStore) Recalled(ctx context.Context, r Replica) (creditAccountIDs []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, stepMax)
+	defer cancel()
+	err = s.db.SelectContext(ctx, &creditAccountIDs, `
+		select credit_account_id from leases where replica_id = $1 and epoch = $2 and state = 'open' and recall_at is not null`, r.ID, r.Epoch)
+	return creditAccountIDs, postgres.StoreError("lease: recalled", err)
+}
+
 // leaseRow is a lease with the balance of its credit account.
 type leaseRow struct {
 	LeaseState

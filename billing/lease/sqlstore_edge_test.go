@@ -59,9 +59,10 @@ func TestTooLittleRecallsWhatOthersHold(t *testing.T) {
 	if !errors.As(err, &short) || short.Elsewhere {
 		t.Errorf("its own credit is elsewhere: %v", err)
 	}
-	var recalled int
-	if err := v.db.GetContext(t.Context(), &recalled, `select count(*) from leases where recall_at is not null and replica_id = 'one'`); err != nil || recalled != 1 {
-		t.Errorf("%d leases are recalled, %v", recalled, err)
+	for r, want := range map[lease.Replica][]string{one: {account}, two: nil} {
+		if recalled, err := v.bank.Recalled(t.Context(), r); err != nil || !slices.Equal(recalled, want) {
+			t.Errorf("of %s the leases of %v are recalled, %v", r.ID, recalled, err)
+		}
 	}
 	if _, err := v.bank.Return(t.Context(), one, account, 500); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ const (
 	returnWorkers    = 4               // This many leases are returned at a time.
 	returnQueueMax   = 1024
 	recallChannel    = "lease_recall"
-	// After the recall listener was disconnected, a lease used within this time may keep its credit.
+	// A lease that was used within this time keeps its credit when it is not known which were recalled.
 	usedBeforeRecall = time.Second
 )
 
@@ -346,28 +346,42 @@ func (m *Manager) listen(ctx context.Context) {
 		return
 	}
 	for n, lost := range postgres.Listen(ctx, m.o.DSN, recallChannel) {
-		if lost != nil {
+		switch {
+		case lost != nil:
 			m.o.Log.Warn("lease recall listener disconnected", "error", lost)
-		} else {
-			m.recall(n.Payload)
+		case n.Payload == "":
+			m.recallMissed(ctx)
+		default:
+			m.recall(n.Payload, 0)
 		}
 	}
 }
 
-// recall returns the free credit of a credit account. An empty id means that any recall may have been missed, so every idle
-// lease returns its credit.
-func (m *Manager) recall(creditAccountID string) {
+// recallMissed returns the credit that was recalled while no notification could arrive. All leases but those that were used within the rest
+// period return their credit when the database does not say which.
+func (m *Manager) recallMissed(ctx context.Context) {
 	b := m.table.Load()
 	if b == nil {
 		return
 	}
-	if creditAccountID == "" {
-		now := m.mono()
-		b.each(func(l *lease) { m.scheduleReturn(l, l.recall(now, usedBeforeRecall)) })
+	recalled, err := m.o.Bank.Recalled(ctx, b.replica)
+	if err != nil {
+		m.o.Log.Warn("reading recalled leases failed, returning idle credit", "error", err)
+		b.each(func(l *lease) { m.recall(l.creditAccountID, usedBeforeRecall) })
+	}
+	for _, creditAccountID := range recalled {
+		m.recall(creditAccountID, 0)
+	}
+}
+
+// recall returns the free credit of a credit account, unless it was used within the rest period.
+func (m *Manager) recall(creditAccountID string, rest time.Duration) {
+	b := m.table.Load()
+	if b == nil {
 		return
 	}
 	if l := b.find(creditAccountID); l != nil {
-		m.scheduleReturn(l, l.recall(m.mono(), 0))
+		m.scheduleReturn(l, l.recall(m.mono(), rest))
 	}
 }
 
