@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	connectStandard   = 5 * time.Second
-	idleAgeStandard   = 90 * time.Second
+	connectStandard = 5 * time.Second
+	idleAgeStandard = 90 * time.Second
+	// sweepEvery is how often idle connections are looked at, since no goroutine waits on them: their servers may have closed them.
+	sweepEvery        = 5 * time.Second
 	headBytesStandard = 64 << 10
 	idleConnsStandard = 1024
 	dialsStandard     = 1024
@@ -332,7 +334,7 @@ func (t *Transport) putIdle(c *conn) {
 	}
 	h.idle = append(h.idle, c)
 	if t.sweep == nil {
-		t.sweep = time.AfterFunc(t.options.IdleAge/2, t.closeOld)
+		t.sweep = time.AfterFunc(min(t.options.IdleAge/2, sweepEvery), t.closeOld)
 	}
 	t.mu.Unlock()
 }
@@ -358,7 +360,7 @@ func (t *Transport) closeOld() {
 	switch {
 	case t.sweep == nil: // CloseIdleConnections was called.
 	case left > 0:
-		t.sweep.Reset(t.options.IdleAge / 2)
+		t.sweep.Reset(min(t.options.IdleAge/2, sweepEvery))
 	default:
 		t.sweep = nil
 	}
