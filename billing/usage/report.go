@@ -134,7 +134,8 @@ func (r *Reports) readSums(ctx context.Context, q Query) ([]usageSumRow, error) 
 	}
 	fields := q
 	fields.Zone = nil
-	reading := r.long.DoChan(fmt.Sprint(fields, q.Zone), func() (any, error) { return r.readInTurn(context.WithoutCancel(ctx), q) })
+	// The syntax of Go tells nil keys, which are all, from none, and one text from two.
+	reading := r.long.DoChan(fmt.Sprintf("%#v %s", fields, q.Zone), func() (any, error) { return r.readInTurn(context.WithoutCancel(ctx), q) })
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"umg/app"
 	"umg/app/apptest"
+	"umg/billing"
 	"umg/billing/usage"
 )
 
@@ -80,4 +82,34 @@ func TestEqualReportsOfMuchTimeAreReadOnce(t *testing.T) {
 	if took := time.Since(began); took > 3500*time.Millisecond {
 		t.Errorf("three equal reports took %s after the lock", took)
 	}
+}
+
+// TestReportsOfDifferentKeysAreNotShared has a user who may see no key ask for a report while one who may see all waits for the same.
+func TestReportsOfDifferentKeysAreNotShared(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	h.use(account, time.Now().UTC().Add(-48*time.Hour), app.Cent, func(u *billing.UsageRecord) { u.EndUser = "jane" })
+	lock, err := h.db.BeginTxx(h.ctx, nil)
+	apptest.Must(t, err)
+	_, err = lock.ExecContext(h.ctx, `lock table usage_records`)
+	apptest.Must(t, err)
+	to := time.Now().UTC().Truncate(time.Hour)
+	var all sync.WaitGroup
+	read := func(keys []string, want int) {
+		all.Go(func() {
+			report, err := h.reports.Report(h.ctx, usage.Query{
+				AccountID: account, From: to.AddDate(-1, 0, 0), To: to, Group: usage.ByEndUser, Keys: keys,
+			})
+			if err != nil || len(report.Lines) != want {
+				t.Errorf("for the keys %#v there are %d lines, want %d: %v", keys, len(report.Lines), want, err)
+			}
+		})
+	}
+	read(nil, 1)
+	awaitReading(t, h, 1)
+	read([]string{}, 0)
+	time.Sleep(50 * time.Millisecond) // The second one asks while the first waits.
+	apptest.Must(t, lock.Rollback())
+	all.Wait()
 }
