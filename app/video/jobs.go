@@ -31,10 +31,13 @@ func (s *Service) PictureJobs() workqueue.Queue {
 		from video_jobs where ` + picturesDue, Retry: retryWhere(picturesDue)}
 }
 
-// retryWhere makes a job due, if it is in that state and no worker has claimed it.
+// retryWhere makes a job due and wakes the workers, if it is in that state and no worker has claimed it.
 func retryWhere(condition string) func(context.Context, *sqlx.Tx, workqueue.Job, time.Time) (bool, error) {
 	return func(ctx context.Context, tx *sqlx.Tx, job workqueue.Job, now time.Time) (bool, error) {
 		return postgres.Changed(tx.ExecContext(ctx, `
-			update video_jobs set due_at = $2, tries = 0 where id = $1 and not coalesce(claimed_until > $2, false) and `+condition, job.ID, now))
+			with due as (
+				update video_jobs set due_at = $2, tries = 0 where id = $1 and not coalesce(claimed_until > $2, false) and `+condition+`
+				returning id)
+			select pg_notify('`+workChannel+`', '') from due`, job.ID, now))
 	}
 }

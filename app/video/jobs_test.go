@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"umg/app"
 	"umg/app/postgres"
@@ -51,8 +52,18 @@ func TestOperatorsRetryJobsAndLatePictures(t *testing.T) {
 			t.Errorf("%s: %v", c.id, err)
 		}
 	}
+	told := pq.NewListener(b.dsn, time.Second, time.Minute, nil)
+	defer told.Close()
+	b.must(told.Listen(workChannel))
 	b.must(retry(jobs, "v1"))
 	b.must(retry(pictures, "v4"))
+	for range 2 { // A worker that has nothing to do looks rarely.
+		select {
+		case <-told.Notify:
+		case <-time.After(5 * time.Second):
+			t.Fatal("a retry does not wake the workers")
+		}
+	}
 	var due int
 	b.must(b.db.Get(&due, `select count(*) from video_jobs where due_at <= $1 and tries = 0 and id in ('v1', 'v4')`, now.Add(time.Second)))
 	if due != 2 {

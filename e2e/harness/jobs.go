@@ -17,10 +17,11 @@ func (c Customer) FinishJobs(t *testing.T) {
 	db := c.DB(t)
 	before := 0
 	for deadline := time.Now().Add(RecoveryTimeMax); ; time.Sleep(100 * time.Millisecond) {
-		db.MustExec(`update video_jobs set due_at = now() where account_id = $1 and due_at > now()
-			and (completed_at is null or deleted_at is not null)`, c.AccountID)
+		db.MustExec(`with due as (update video_jobs set due_at = now() where account_id = $1 and due_at > now()
+			and (completed_at is null or deleted_at is not null) returning id) select pg_notify('video_work', '') from due`, c.AccountID)
 		db.MustExec(`update webhook_endpoints set paused_until = null where account_id = $1 and paused_until is not null`, c.AccountID)
-		db.MustExec(`update webhook_deliveries set due_at = now() where account_id = $1 and due_at > now()`, c.AccountID)
+		db.MustExec(`with due as (update webhook_deliveries set due_at = now() where account_id = $1 and due_at > now() returning id)
+			select pg_notify('webhooks', '') from due`, c.AccountID)
 		var left []string
 		if err := db.Select(&left, `
 			select id || ' is ' || state || ' with ' || tries || ' tries' from video_jobs where account_id = $1
