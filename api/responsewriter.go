@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/gateway"
 )
 
 // responseWriter writes the gateway's answer to the client's socket.
@@ -67,6 +68,14 @@ func (s *responseWriter) Flush() error {
 		_ = http.NewResponseController(s.connection).SetWriteDeadline(time.Time{})
 	}
 	return err
+}
+
+// End sends what was written together with the end of the response where the connection can. Elsewhere the response ends with the call.
+func (s *responseWriter) End() error {
+	if c, ok := s.connection.(gateway.Ender); ok {
+		return c.End()
+	}
+	return s.Flush()
 }
 
 func (s *responseWriter) extend() {

@@ -16,7 +16,7 @@ import (
 const (
 	checkpointTokensMax = 32
 	checkpointLagMax    = 2 * checkpointTokensMax
-	deliveryTokensMax   = 40
+	deliveryTokensMax   = checkpointLagMax
 	checkpointInterval  = 500 * time.Millisecond
 )
 

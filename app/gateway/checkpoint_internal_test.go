@@ -65,7 +65,7 @@ func TestMarksFollowWhatIsDeliveredClosely(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.close()
-		if w.frames != 1000 || w.tooEarly || w.gap > 64 || len(w.marks) < 25 || !w.delivered {
+		if w.frames != 1000 || w.tooEarly || w.gap > 64 || len(w.marks) < 16 || !w.delivered {
 			t.Errorf("%d alone: %d frames, %d of them unmarked at most, %d marks, too early %t", single, w.frames, w.gap, len(w.marks), w.tooEarly)
 		}
 		last := w.marks[len(w.marks)-1]

@@ -27,16 +27,17 @@ type clientWriter struct {
 
 var errWriterClosed = errors.New("gateway: the call is over")
 
-// send writes to the client and flushes. It returns the time afterwards.
-func (w *clientWriter) send(status int, contentType string, p []byte) (time.Time, error) {
+// send writes to the client and flushes. It returns the time afterwards. When the bytes are the last ones, every later write fails.
+func (w *clientWriter) send(status int, contentType string, p []byte, last bool) (time.Time, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.write(status, contentType, p)
+	err := w.write(status, contentType, p, last)
 	w.delivered = w.delivered || err == nil
+	w.closed = w.closed || last
 	return w.last, err
 }
 
-func (w *clientWriter) write(status int, contentType string, p []byte) error {
+func (w *clientWriter) write(status int, contentType string, p []byte, last bool) error {
 	switch {
 	case w.err != nil:
 		return w.err
@@ -52,10 +53,17 @@ func (w *clientWriter) write(status int, contentType string, p []byte) error {
 		w.err = w.out.Write(p)
 	}
 	if w.err == nil {
-		w.err = w.out.Flush()
+		w.err = w.flush(last)
 	}
 	w.last = w.now()
 	return w.err
+}
+
+func (w *clientWriter) flush(last bool) error {
+	if ender, ok := w.out.(Ender); ok && last {
+		return ender.End()
+	}
+	return w.out.Flush()
 }
 
 // keepAliveAt is when the next keep-alive is due; zero for never.
@@ -81,7 +89,7 @@ func (w *clientWriter) keepAlive() error {
 	if w.closed || w.err != nil || w.now().Sub(w.last) < w.keepAliveEvery {
 		return w.err
 	}
-	return w.write(http.StatusOK, eventStream, []byte(w.keepAliveText))
+	return w.write(http.StatusOK, eventStream, []byte(w.keepAliveText), false)
 }
 
 // setHeader sets a header if the response has not begun. An empty value removes the header.

@@ -72,7 +72,7 @@ func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
 	r.length[0] = strconv.Itoa(len(*b))
 	r.writer.header["Content-Length"] = r.length[:]
 	r.firstByte = r.now().Sub(r.started)
-	_, err := r.writer.send(http.StatusOK, jsonType, *b)
+	_, err := r.writer.send(http.StatusOK, jsonType, *b, true)
 	return err
 }
 
@@ -84,7 +84,7 @@ func (r *response) finishStream(stream dialect.Stream, charge llm.Charge, notice
 	if notice != nil {
 		*b = notice(*b)
 	}
-	_, err := r.deliver(*b)
+	_, err := r.deliver(*b, true)
 	return err
 }
 
@@ -110,7 +110,7 @@ func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, c
 	b := getBuffer()
 	defer putBuffer(b)
 	*b = stream.Fail(*b, e, requestID, charge)
-	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
+	_, _ = r.writer.send(http.StatusOK, eventStream, *b, true)
 }
 
 // drain reads the rest of the stream after the end of an answer, so that the connection can be used again. The connection is

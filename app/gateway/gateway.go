@@ -130,3 +130,9 @@ type StreamWriter interface {
 	Write(p []byte) error
 	Flush() error
 }
+
+// Ender is a StreamWriter that can send the last bytes of a stream together with its end, for one write less. End does both, and nothing
+// is written after it.
+type Ender interface {
+	End() error
+}

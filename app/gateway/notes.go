@@ -11,8 +11,8 @@ import (
 
 // notes say what is special about the charge of a call: how an estimate was made, and what of the usage has no price.
 type notes struct {
-	// estimate has the words for how the counts were estimated.
-	estimate []string
+	// estimate has the words for how the counts were estimated, as a record has them.
+	estimate string
 	// unpriced means that the provider reported something that no reader or no price knows.
 	unpriced bool
 	// stated means that the price is the cost that the provider has stated.
@@ -39,26 +39,27 @@ func (p *pipeline) notesOf(rule billing.Rule, c *charge) (n notes) {
 	if !rule.Estimated {
 		return n
 	}
-	n.estimate = append(n.estimate, howEstimated(stats)...)
+	n.estimate = howEstimated(stats)
 	if rule.Outcome == outcomeLeft && p.attempt != nil && isUnknownAfterCancel(p.attempt.route.Provider) {
-		n.estimate = append(n.estimate, noteAfterCancel)
+		n.estimate += " " + noteAfterCancel
 	}
 	return n
 }
 
 // howEstimated says how the counts of an answer were estimated.
-func howEstimated(s *dialect.StreamStats) []string {
-	if s.Reported {
-		return []string{noteBounded}
+func howEstimated(s *dialect.StreamStats) string {
+	reported, frames := s.Usage.InputTotal() > 0, countsFrames(s)
+	switch {
+	case s.Reported:
+		return noteBounded
+	case reported && frames:
+		return noteInputReported + " " + noteOutputFrames
+	case reported:
+		return noteInputReported + " " + noteOutputBytes
+	case frames:
+		return noteInputBySize + " " + noteOutputFrames
 	}
-	input, output := noteInputBySize, noteOutputBytes
-	if s.Usage.InputTotal() > 0 {
-		input = noteInputReported
-	}
-	if countsFrames(s) {
-		output = noteOutputFrames
-	}
-	return []string{input, output}
+	return noteInputBySize + " " + noteOutputBytes
 }
 
 // hasUnpriced reports whether the provider reported something for which the card has no price.
@@ -76,12 +77,12 @@ func (f *funding) hasUnpriced(c *charge) bool {
 func (n *notes) flags() string {
 	words := n.estimate
 	if n.unpriced {
-		words = append(words, billing.FlagUnpriced)
+		words += " " + billing.FlagUnpriced
 	}
 	if n.stated {
-		words = append(words, billing.FlagProviderPrice)
+		words += " " + billing.FlagProviderPrice
 	}
-	return strings.Join(words, " ")
+	return strings.TrimPrefix(words, " ")
 }
 
 // isUnknownAfterCancel reports whether it is not known what a provider does when its connection is closed.

@@ -91,7 +91,7 @@ func (p *pipeline) mayGoOn(ctx context.Context, a *attempt) *provider.Fault {
 // deliver sends the pending bytes of an attempt.
 func (p *pipeline) deliver(a *attempt) error {
 	var err error
-	a.wait.deliveredAt, err = p.response.deliver(*a.pending)
+	a.wait.deliveredAt, err = p.response.deliver(*a.pending, false)
 	p.noteDelivered(*a.pending)
 	a.clearPending()
 	a.memory.release()
@@ -103,12 +103,12 @@ func (p *pipeline) deliver(a *attempt) error {
 }
 
 // deliver sends bytes of a stream. It returns the time afterwards, or an error when the client does not read them.
-func (r *response) deliver(p []byte) (time.Time, error) {
+func (r *response) deliver(p []byte, last bool) (time.Time, error) {
 	if r.firstByte == 0 {
 		r.firstByte = r.now().Sub(r.started)
 		r.timing.stop()
 	}
-	return r.writer.send(http.StatusOK, eventStream, p)
+	return r.writer.send(http.StatusOK, eventStream, p, last)
 }
 
 // deliverRest delivers the bytes that arrived before a fault. It returns the fault, or an error when the client does not read.

@@ -61,7 +61,7 @@ func TestAResponseHasItsHeadersUntilItBegins(t *testing.T) {
 	if r.writer.hasBegun() || r.writer.hasDelivered() {
 		t.Error("it has begun before anything was sent")
 	}
-	if _, err := r.deliver([]byte("data: x\n\n")); err != nil {
+	if _, err := r.deliver([]byte("data: x\n\n"), false); err != nil {
 		t.Fatal(err)
 	}
 	r.setHeader("X-Three", "4") // It is too late for that.
@@ -84,7 +84,7 @@ func TestTheFirstDeliveryEndsTheWaitForTheProvider(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		timing.end(time.Now())
 		for range 2 {
-			if _, err := r.deliver([]byte("data: x\n\n")); err != nil {
+			if _, err := r.deliver([]byte("data: x\n\n"), false); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
@@ -117,16 +117,25 @@ func TestACheckpointIsDueByTokensOrByTime(t *testing.T) {
 func TestAResponseEndsItsStream(t *testing.T) {
 	t.Parallel()
 	style, _ := dialect.Of(llm.Chat)
-	r, w := begun(true, nil)
-	defer r.deadlines.close()
+	next := func() (*response, *recordingWriter) {
+		r, w := begun(true, nil)
+		t.Cleanup(r.deadlines.close)
+		return r, w
+	}
+	r, w := next()
 	notice := func(dst []byte) []byte { return append(dst, "data: notice\n\n"...) }
 	if err := r.finishStream(style.NewStream(llm.ResponseOptions{}), llm.Charge{}, notice); err != nil || !strings.Contains(w.text.String(), "data: notice") {
 		t.Errorf("%q, %v", w.text.String(), err)
 	}
+	if err := r.finishStream(style.NewStream(llm.ResponseOptions{}), llm.Charge{}, nil); !errors.Is(err, errWriterClosed) {
+		t.Errorf("a second end: %v", err)
+	}
+	r, w = next()
 	r.fail(style.NewStream(llm.ResponseOptions{}), app.Errorf(app.Upstream, "upstream_error", "The provider failed."), "req_1", &llm.Charge{Cost: app.Dollar})
 	if text := w.text.String(); !strings.Contains(text, "The provider failed.") || !strings.Contains(text, "req_1") {
 		t.Errorf("%q", text)
 	}
+	r, w = next()
 	w.left = true
 	if err := r.finishStream(style.NewStream(llm.ResponseOptions{}), llm.Charge{}, nil); !errors.Is(err, errLeft) {
 		t.Errorf("a client that has left: %v", err)

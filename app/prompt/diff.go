@@ -115,11 +115,6 @@ type Change struct {
 	Lines []Line
 }
 
-// Changed reports whether any line differs.
-func (c Change) Changed() bool {
-	return slices.ContainsFunc(c.Lines, func(l Line) bool { return l.Kind != Same })
-}
-
 // Diff compares two contents, section by section and line by line. Sections that are the same are part of it.
 func Diff(from, to Content) []Change {
 	before, after := from.Sections(), to.Sections()

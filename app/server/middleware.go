@@ -42,8 +42,8 @@ func (s *Server) end(x *endedRequest) {
 		}
 	}()
 	x.route = cmp.Or(x.route, "unmatched")
+	s.metrics.observe(x) // Before the line, whose readers find the request in the metrics.
 	s.log(x)
-	s.metrics.observe(x)
 	s.count(x)
 	s.note(x)
 }

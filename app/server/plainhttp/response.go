@@ -1,6 +1,7 @@
 package plainhttp
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"slices"
@@ -52,6 +53,7 @@ type responseState struct {
 	chunked    bool
 	untyped    bool // Untyped means that the header says nothing of the type of the body.
 	mustClose  bool // MustClose means that no other request can follow.
+	ended      bool // Ended means that the end of the answer was sent.
 	writeTimed bool // The connection has a deadline for writing.
 	err        error
 }
@@ -88,6 +90,8 @@ func (w *response) Write(p []byte) (int, error) {
 	switch {
 	case w.err != nil:
 		return 0, w.err
+	case w.ended:
+		return 0, errEnded
 	case len(p) == 0:
 		return 0, nil
 	case !hasBody(w.status):
@@ -118,6 +122,19 @@ func (w *response) FlushError() error {
 	return w.send(nil, false)
 }
 
+// End sends what was written together with the end of the answer. Nothing can be written after it.
+func (w *response) End() error {
+	w.WriteHeader(http.StatusOK)
+	if w.err == nil && !w.ended && (w.head != nil || w.pending != nil || w.chunked) {
+		w.ended = true
+		return w.send(nil, true)
+	}
+	return w.err
+}
+
+// errEnded is the error of a write after End.
+var errEnded = errors.New("plainhttp: the answer has ended")
+
 // Flush sends what was written.
 func (w *response) Flush() { _ = w.FlushError() }
 
@@ -132,10 +149,7 @@ func (w *response) SetWriteDeadline(at time.Time) error {
 
 // finish ends the answer. It reports whether another request can follow.
 func (w *response) finish() bool {
-	w.WriteHeader(http.StatusOK)
-	if w.err == nil && (w.head != nil || w.pending != nil || w.chunked) {
-		_ = w.send(nil, true)
-	}
+	_ = w.End()
 	putBuffer(&w.pending)
 	putBuffer(&w.head)
 	if w.writeTimed {

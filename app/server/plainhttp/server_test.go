@@ -276,6 +276,41 @@ func TestRequestsThatFollowAtOnceAreServed(t *testing.T) {
 	}
 }
 
+// TestAnAnswerCanEndBeforeItsHandler lets the handler wait until the client has the whole answer, and uses the connection once more.
+func TestAnAnswerCanEndBeforeItsHandler(t *testing.T) {
+	t.Parallel()
+	whole := make(chan struct{})
+	u := start(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "first ")
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.WriteString(w, "last")
+		if ender, ok := w.(interface{ End() error }); !ok || ender.End() != nil || ender.End() != nil {
+			t.Error("the answer does not end")
+		}
+		if _, err := io.WriteString(w, "more"); err == nil {
+			t.Error("a write after the end succeeds")
+		}
+		select {
+		case <-whole:
+		case <-time.After(10 * time.Second):
+			t.Error("the client did not get the end of the answer")
+		}
+	})
+	c := dial(t, u.address)
+	in := bufio.NewReader(c)
+	for range 2 {
+		_, err := io.WriteString(c, post("body", ""))
+		apptest.Must(t, err)
+		resp, err := http.ReadResponse(in, nil)
+		apptest.Must(t, err)
+		if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "first last" {
+			t.Errorf("%q, %v", body, err)
+		}
+		whole <- struct{}{}
+	}
+}
+
 // TestAClientThatLeavesEndsItsRequest closes the connection while the handler waits, and while it reads.
 func TestAClientThatLeavesEndsItsRequest(t *testing.T) {
 	t.Parallel()

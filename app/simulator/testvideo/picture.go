@@ -136,10 +136,6 @@ func (p *picture) touch(r image.Rectangle) {
 	}
 }
 
-func (p *picture) at(x, y int) colour {
-	return colour{p.luma.row(x, y, 1)[0], p.blue.row(x/2, y/2, 1)[0], p.red.row(x/2, y/2, 1)[0]}
-}
-
 // mean is the average colour of a rectangle that is not empty.
 func (p *picture) mean(r image.Rectangle) color.RGBA {
 	red, green, blue := colour{p.luma.mean(r), p.blue.mean(half(r)), p.red.mean(half(r))}.rgb()

@@ -9,6 +9,11 @@ import (
 	"pgregory.net/rapid"
 )
 
+// at is the colour of a pixel.
+func (p *picture) at(x, y int) colour {
+	return colour{p.luma.row(x, y, 1)[0], p.blue.row(x/2, y/2, 1)[0], p.red.row(x/2, y/2, 1)[0]}
+}
+
 func TestMomentIsTheSameFromWhereverOneComes(t *testing.T) {
 	t.Parallel()
 	s := sized(t, "320x176")
