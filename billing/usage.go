@@ -159,9 +159,10 @@ func (s Settlement) AppendEncoded(b []byte, h Hold, replicaID string, now time.T
 	held := max(h.Amount, 0)
 	paid := min(max(s.Cost, 0), held)
 	b = append(b, `{"started_at":"`...)
+	day := len(b)
 	b = start.AppendFormat(b, time.RFC3339Nano)
-	b = start.AppendFormat(append(b, `","day":"`...), time.DateOnly)
-	b = append(b, '"')
+	b = append(b, `","day":"`...)
+	b = append(append(b, b[day:day+len(time.DateOnly)]...), '"')
 	for _, f := range [...]struct{ member, text string }{
 		{`,"request_id":`, h.ID}, {`,"account_id":`, h.AccountID}, {`,"budget_id":`, h.BudgetID}, {`,"replica_id":`, replicaID},
 		{`,"key_id":`, r.KeyID}, {`,"model":`, r.Model}, {`,"provider":`, r.Provider}, {`,"upstream_model":`, r.UpstreamModel},
@@ -217,16 +218,18 @@ func appendCosts(b []byte, r *UsageRecord) []byte {
 			b = strconv.AppendInt(append(b, f.member...), count(int64(*f.cost)), 10)
 		}
 	}
-	t := r.Terms
-	t.ServiceTier, t.Region, t.Speed = termWord(t.ServiceTier), termWord(t.Region), termWord(t.Speed)
-	t.Size, t.Quality = termWord(t.Size), termWord(t.Quality)
 	terms := ""
-	if (t != meter.Terms{At: t.At}) {
+	if t := r.Terms; t != (meter.Terms{At: t.At}) {
+		t.ServiceTier, t.Region, t.Speed = termWord(t.ServiceTier), termWord(t.Region), termWord(t.Speed)
+		t.Size, t.Quality = termWord(t.Size), termWord(t.Quality)
 		terms = t.String()
 	}
 	for _, f := range [...]struct{ member, text string }{
 		{`,"terms":`, terms}, {`,"cost_card_id":`, r.CostCardID}, {`,"credential":`, r.Credential}, {`,"flags":`, r.Flags},
 	} {
+		if f.text == "" { // As nearly all are.
+			continue
+		}
 		if text := app.MakeStorable(f.text, textBytesMax); text != "" {
 			b = appendText(append(b, f.member...), text)
 		}
