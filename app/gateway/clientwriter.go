@@ -52,18 +52,13 @@ func (w *clientWriter) write(status int, contentType string, p []byte, last bool
 	if w.err == nil {
 		w.err = w.out.Write(p)
 	}
-	if w.err == nil {
-		w.err = w.flush(last)
+	if ender, ok := w.out.(Ender); ok && last && w.err == nil {
+		w.err = ender.End()
+	} else if w.err == nil {
+		w.err = w.out.Flush()
 	}
 	w.last = w.now()
 	return w.err
-}
-
-func (w *clientWriter) flush(last bool) error {
-	if ender, ok := w.out.(Ender); ok && last {
-		return ender.End()
-	}
-	return w.out.Flush()
 }
 
 // keepAliveAt is when the next keep-alive is due; zero for never.

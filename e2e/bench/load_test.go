@@ -42,6 +42,20 @@ type outcome struct {
 // perCall is the processor time of the target for an answer, in microseconds.
 func (o outcome) perCall() float64 { return microseconds(o.cpu, o.answers) }
 
+// plus is both outcomes together. What is in percent is that of the larger one.
+func (o outcome) plus(more outcome) outcome {
+	o.answers, o.refused, o.failed = o.answers+more.answers, o.refused+more.refused, o.failed+more.failed
+	o.totalAnswers, o.took = o.totalAnswers+more.totalAnswers, o.took+more.took
+	o.cpu, o.database, o.foreign = o.cpu+more.cpu, o.database+more.database, max(o.foreign, more.foreign)
+	o.first, o.whole = append(o.first, more.first...), append(o.whole, more.whole...)
+	slices.Sort(o.first)
+	slices.Sort(o.whole)
+	if o.problem == nil {
+		o.problem = more.problem
+	}
+	return o
+}
+
 func microseconds(d time.Duration, calls int) float64 {
 	if calls == 0 {
 		return 0
@@ -109,14 +123,8 @@ func phase(clients []*client, r *request, l load) outcome {
 	all.Wait()
 	o := outcome{took: time.Since(began)}
 	for _, p := range parts {
-		o.answers, o.refused, o.failed = o.answers+p.answers, o.refused+p.refused, o.failed+p.failed
-		o.first, o.whole = append(o.first, p.first...), append(o.whole, p.whole...)
-		if o.problem == nil {
-			o.problem = p.problem
-		}
+		o = o.plus(p)
 	}
-	slices.Sort(o.first)
-	slices.Sort(o.whole)
 	return o
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,12 +40,10 @@ func benchRates(t *testing.T, b *bench, r *report, p plan) {
 func (b *bench) printRate(t *testing.T, r *report, p plan, c traffic, rate float64) {
 	var on, off, ratio, first, refFirst, more, foreign samples
 	for round := range p.rounds {
-		seen := map[string]outcome{}
-		for _, to := range b.targets(true, round) {
-			if to.name != "nginx" {
-				seen[to.name] = b.measure(t, to, c, load{clients: clientsStandard, rate: rate, warm: p.warm, during: p.steady})
-				foreign = append(foreign, seen[to.name].foreign)
-			}
+		all := slices.DeleteFunc(b.targets(true, round), func(to target) bool { return to.name == "nginx" })
+		seen := b.takeTurns(t, all, c, load{clients: clientsStandard, rate: rate, warm: p.warm, during: p.steady}, p.turns)
+		for _, o := range seen {
+			foreign = append(foreign, o.foreign)
 		}
 		ours, free := seen["gateway"], seen["ledger off"]
 		on, off, ratio = append(on, ours.perCall()), append(off, free.perCall()), append(ratio, ours.perCall()/free.perCall())
@@ -110,7 +109,7 @@ func benchWaits(t *testing.T, b *bench, r *report, p plan) {
 		var p50, p99, foreign samples
 		for range p.rounds {
 			load := startForeignLoad(t)
-			waits := callTimes(t, w.name, w.request, w.status, most, p.steady)
+			waits := callTimes(t, w.name, w.request, w.status, most, 2*p.steady)
 			p50, p99 = append(p50, percentile(waits, 50)), append(p99, percentile(waits, 99))
 			foreign = append(foreign, load.percent(t))
 		}

@@ -29,7 +29,7 @@ func benchReports(t *testing.T, b *bench, r *report, p plan) {
 	c := b.fillYear(t)
 	traffic := cpuCases[0].traffic
 	to := b.gateway
-	steady := load{clients: clientsStandard, rate: reportRate, warm: p.warm, during: p.steady}
+	steady := load{clients: clientsStandard, rate: reportRate, warm: p.warm, during: 4 * p.steady}
 	var without, with, ratio, reports, foreign samples
 	measure := func() outcome { return b.measure(t, to, traffic, steady) }
 	for range p.rounds {
