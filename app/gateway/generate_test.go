@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -281,6 +282,31 @@ func TestTheCallIsCheckedAgainstConcurrencyOfItsKey(t *testing.T) {
 	c.Key = ratelimit.Key{ID: "key_one", Concurrency: 1}
 	_, _, err = b.generate(c)
 	must(t, err)
+}
+
+// TestAPlaceIsFreeWhenTheAnswerIsThere makes a second call with a key that may make one at a time, when the first one has its last bytes.
+func TestAPlaceIsFreeWhenTheAnswerIsThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	for _, more := range []string{"", streamed} {
+		s := &sink{}
+		var next error
+		s.hook = func(p []byte) error {
+			if more == "" || bytes.Contains(p, []byte("[DONE]")) {
+				c := b.call("test/two", "hi", "")
+				c.Key = ratelimit.Key{ID: "key_one", Concurrency: 1}
+				_, _, next = b.generate(c)
+			}
+			return nil
+		}
+		c := b.call("test/two", "count to 5", more)
+		c.Key = ratelimit.Key{ID: "key_one", Concurrency: 1}
+		_, err := b.gateway.Generate(t.Context(), c, s)
+		must(t, err)
+		if next != nil {
+			t.Errorf("%q: the next call: %v", more, next)
+		}
+	}
 }
 
 var _ gateway.StreamWriter = (*sink)(nil)

@@ -159,6 +159,7 @@ func (p *pipeline) generate(ctx context.Context, out StreamWriter) (*Report, err
 	ended := g.o.Now()
 	err = p.settle(ctx, err) // After this step the charge is durable, before the last byte is sent.
 	p.trace.settled = g.o.Now().Sub(ended)
+	p.slot.Release(p.limitedTokens(ctx)) // A client that has its whole answer may make its next call.
 	defer failpoint.At(failpoint.C9)
 	return p.finish(ctx, err)
 }
