@@ -5,7 +5,6 @@ package api
 import (
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -79,8 +78,6 @@ type API struct {
 	waiting atomic.Int64 // Waiting counts requests for a usage record that is not written yet.
 	delayed atomic.Int64 // Delayed counts refused calls that wait for their answer.
 	bodies  *requestbody.Pool
-	// encoding is held while a report is encoded. Several at once would keep all cores from calls for tens of milliseconds.
-	encoding sync.Mutex
 
 	paths      map[string]bool   // Paths holds the paths of all routes.
 	operations map[string]string // Operations maps what an alias may name to the path of its route.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -88,19 +87,9 @@ func (a *API) getUsage(x *call) error {
 	extendWrite(x.Connection(), a.now())
 	if wantsCSV(x.Request().Header) {
 		x.Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
-		return x.Blob(http.StatusOK, "text/csv; charset=utf-8", a.encode(func() []byte { return usageCSV(u, report) }))
+		return x.Blob(http.StatusOK, "text/csv; charset=utf-8", usageCSV(u, report))
 	}
-	return x.Blob(http.StatusOK, jsonType, a.encode(func() []byte {
-		text, _ := json.Marshal(usageJSON(u, report)) // Strings, numbers and amounts are always JSON.
-		return append(text, '\n')
-	}))
-}
-
-// encode encodes a report, one at a time.
-func (a *API) encode(report func() []byte) []byte {
-	a.encoding.Lock()
-	defer a.encoding.Unlock()
-	return report()
+	return x.JSON(http.StatusOK, usageJSON(u, report))
 }
 
 // readUsage reads the parameters of a report; each refusal names its parameter.

@@ -11,12 +11,10 @@ import (
 )
 
 // A checkpoint follows after each checkpointTokensMax delivered tokens or each checkpointInterval. If the process dies, the call is
-// charged by its last checkpoint, which the delivered tokens are at most checkpointLagMax ahead of. The relay delivers at most
-// deliveryTokensMax tokens at once.
+// charged by its last checkpoint, which the delivered tokens are at most checkpointLagMax ahead of, also after a delivery of many at once.
 const (
 	checkpointTokensMax = 32
 	checkpointLagMax    = 2 * checkpointTokensMax
-	deliveryTokensMax   = checkpointLagMax
 	checkpointInterval  = 500 * time.Millisecond
 )
 

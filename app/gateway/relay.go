@@ -10,7 +10,7 @@ import (
 )
 
 // relay delivers the answer to the client while it arrives, except for its end. It delivers all frames of the buffer in one write, but
-// hardly more than deliveryTokensMax tokens or batchBytesMax bytes. An error of reading is a fault of the upstream, and an error of
+// hardly more than checkpointLagMax tokens or batchBytesMax bytes. An error of reading is a fault of the upstream, and an error of
 // writing is a fault of the client.
 func (p *pipeline) relay(ctx context.Context) error {
 	if p.attempt.body != nil {
@@ -72,9 +72,7 @@ func (p *pipeline) run(a *attempt) bool {
 
 // deliveryRoom is how many tokens may join the pending ones, so that no more than checkpointLagMax are ahead of the checkpoint.
 func (p *pipeline) deliveryRoom(a *attempt) int64 {
-	r := &p.response
-	most := min(deliveryTokensMax, checkpointLagMax-(r.deliveredTokens-r.checkpointTokens))
-	return most - (p.funding.outputFunded(&a.stats) - r.deliveredTokens)
+	return checkpointLagMax - (p.funding.outputFunded(&a.stats) - p.response.checkpointTokens)
 }
 
 // mayGoOn returns why the answer cannot go on: its client has left, or its credit could not be extended.
@@ -102,7 +100,8 @@ func (p *pipeline) deliver(a *attempt) error {
 	return nil
 }
 
-// deliver sends bytes of a stream. It returns the time afterwards, or an error when the client does not read them.
+// deliver sends bytes of a stream. It returns the time afterwards, or an error when the client does not read them. After the last bytes
+// nothing can be sent.
 func (r *response) deliver(p []byte, last bool) (time.Time, error) {
 	if r.firstByte == 0 {
 		r.firstByte = r.now().Sub(r.started)
