@@ -38,6 +38,7 @@ type Options struct {
 // caches no balance, so any number of replicas may share the store.
 type Ledger struct {
 	db       *sqlx.DB
+	sweeps   *postgres.Repeated
 	o        Options
 	counters counters
 	failed   failures
@@ -49,7 +50,7 @@ func NewLedger(db *sqlx.DB, o Options) *Ledger {
 		"db": db != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
 		"Options.Log": o.Log != nil,
 	})
-	return &Ledger{db: db, o: o}
+	return &Ledger{db: db, sweeps: postgres.Repeat(db), o: o}
 }
 
 // GrantKind is why credit was given.

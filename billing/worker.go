@@ -77,7 +77,7 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 	var failed error
 	var due bool
 	// Nearly every pass finds nothing, and this question costs the database a fifth of what the parts cost.
-	err := l.db.GetContext(ctx, &due, `
+	err := l.sweeps.GetContext(ctx, &due, `
 		select exists (select from holds where state = 'open' and expires_at <= $1)
 			or exists (select from grants where not spent and expires_at <= $1)
 			or exists (select from receivables where owed_nanos > 0 or froze)

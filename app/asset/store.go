@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"umg/app/postgres"
@@ -142,13 +141,6 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 	err = q.SelectContext(ctx, &rows, `select `+columns+from+
 		fmt.Sprintf(` order by a.id desc limit $%d offset $%d`, len(args)-1, len(args)), args...)
 	return rows, total, err
-}
-
-// nextDue is when the next row is due, or nil when none is. It reads one entry of an index: planning a claim costs the database several
-// times as much.
-func nextDue(ctx context.Context, db *sqlx.DB) (next *time.Time, err error) {
-	err = postgres.QueryRow(ctx, db, `select min(due_at) from assets where due_at is not null`, nil, &next)
-	return next, postgres.StoreError("asset: look for what is due", err)
 }
 
 // claimDue claims unclaimed rows that are due. It leaves rows of the providers in away, which this replica cannot call,

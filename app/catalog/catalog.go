@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/llm"
+	"umg/app/postgres"
 )
 
 //go:embed default.yaml
@@ -44,6 +45,7 @@ type Options struct {
 // Catalog holds the newest snapshot, which Run keeps up to date.
 type Catalog struct {
 	db        *sqlx.DB
+	reports   *postgres.Repeated
 	o         Options
 	contracts *contractBuilder
 	snapshot  atomic.Pointer[Snapshot]
@@ -62,7 +64,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{db: db, o: o, contracts: contracts, changed: make(chan struct{})}
+	c := &Catalog{db: db, reports: postgres.Repeat(db), o: o, contracts: contracts, changed: make(chan struct{})}
 	if err := c.reload(ctx); err != nil || o.Replica == "" {
 		return c, err
 	}

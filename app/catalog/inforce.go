@@ -67,10 +67,11 @@ func (c *Catalog) reportVersion(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportMax)
 	defer cancel()
-	_, err := c.db.ExecContext(ctx, `
+	var reported int64
+	err := c.reports.GetContext(ctx, &reported, `
 		with old as (delete from catalog_replicas where seen_at < now() - $3 * interval '1 second' and replica <> $1)
 		insert into catalog_replicas (replica, version, seen_at) values ($1, $2, now())
-		on conflict (replica) do update set version = excluded.version, seen_at = excluded.seen_at`,
+		on conflict (replica) do update set version = excluded.version, seen_at = excluded.seen_at returning version`,
 		c.o.Replica, c.Snapshot().Version(), forgottenAge.Seconds())
 	if err != nil {
 		return fmt.Errorf("catalog: report the version: %w", err)

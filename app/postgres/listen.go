@@ -98,7 +98,7 @@ func connection(ctx context.Context, dsn string, channels []string) iter.Seq2[No
 					return
 				}
 			case <-tick.C:
-				if err := bounded(conn, func() error { return ping(conn) }); err != nil {
+				if err := bounded(conn, func() error { _, err := conn.ExecSimpleQuery(""); return err }); err != nil {
 					yield(Notification{}, fmt.Errorf("postgres: listen: ping: %w", err))
 					return
 				}
@@ -115,11 +115,6 @@ func subscribe(conn *pq.ListenerConn, channels []string) error {
 		}
 	}
 	return nil
-}
-
-func ping(conn *pq.ListenerConn) error {
-	_, err := conn.ExecSimpleQuery("")
-	return err
 }
 
 // bounded closes the connection when do takes longer than listenAnswerMax, which makes do return. Otherwise a network

@@ -38,11 +38,6 @@ type MigrateOptions struct {
 	Log         *slog.Logger  // Log receives a record for each lock that is not available; nil discards them.
 }
 
-// Migrate is MigrateWith the default options.
-func Migrate(ctx context.Context, db *sqlx.DB) (int, error) {
-	return MigrateWith(ctx, db, MigrateOptions{})
-}
-
 // MigrateWith brings the schema to the newest version and returns how many files it applied. Any number of replicas may
 // call it at once. It refuses a schema that a newer gateway made, because this one does not know its rules. It retries a file that does
 // not get its locks, and fails after some minutes. Nothing of that file is then applied.

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"path/filepath"
@@ -339,9 +338,9 @@ func (p *dispatcher) refill(ctx context.Context, due time.Time) error {
 	now := p.s.now()
 	p.pause = idleMax
 	if p.running == 0 && len(p.queue) == 0 {
-		next, err := nextDue(ctx, p.s.db)
-		if err != nil {
-			return err
+		var next *time.Time // This reads one entry of an index: planning a claim costs the database ten times as much.
+		if err := postgres.QueryRow(ctx, p.s.db, `select min(due_at) from video_jobs`, nil, &next); err != nil {
+			return postgres.StoreError("video: look for what is due", err)
 		}
 		if next == nil || next.After(due) {
 			p.measure(now, nil)
@@ -398,13 +397,6 @@ const claimQuery = `
 			and (provider <> all($7) or state = 'completed' or deadline_at <= $8)
 		order by due_at limit $5 for update skip locked)
 	update video_jobs set claimed_until = $6 from due where id = due_id returning ` + columns
-
-// nextDue returns when the first job is due, or nil when none ever is. It reads one entry of an index, and an idle worker asks it
-// often: planning a claim costs the database ten times as much.
-func nextDue(ctx context.Context, db *sqlx.DB) (next *time.Time, err error) {
-	err = postgres.QueryRow(ctx, db, `select min(due_at) from video_jobs`, nil, &next)
-	return next, postgres.StoreError("video: look for what is due", err)
-}
 
 // claimDue claims jobs that no worker works on. It skips rows that another worker has locked, and does not wait for
 // them.

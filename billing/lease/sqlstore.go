@@ -25,6 +25,7 @@ const (
 // transaction. It first locks the rows of the credit accounts it changes, ordered by id, which prevents deadlocks.
 type SQLStore struct {
 	db             *sqlx.DB
+	renewals       *postgres.Repeated
 	applier        *sqlx.DB // Batches of the journal use this pool, whose statements may take longer than those a call waits for.
 	now            app.Clock
 	ids            app.IDs
@@ -33,7 +34,7 @@ type SQLStore struct {
 
 // OpenBank returns a SQLStore over a migrated database.
 func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLStore {
-	return &SQLStore{db: db, applier: db, now: now, ids: ids}
+	return &SQLStore{db: db, renewals: postgres.Repeat(db), applier: db, now: now, ids: ids}
 }
 
 // Register begins an epoch of a replica. The leases of earlier epochs stay until Retire, because their settlements must be
@@ -50,16 +51,18 @@ func (s *SQLStore) Register(ctx context.Context, id string) (Start, error) {
 
 // Renew records that the replica is alive.
 func (s *SQLStore) Renew(ctx context.Context, r Replica) error {
+	ctx, cancel := context.WithTimeout(ctx, stepMax)
+	defer cancel()
 	var live bool
-	err := s.step(ctx, "renew", `
+	err := s.renewals.GetContext(ctx, &live, `
 		with renewed as (
 			update replicas set heartbeat_at = now() where id = $1 and epoch = $2 and state = 'live' returning id
 		)
-		select exists (select from renewed)`, []any{r.ID, r.Epoch}, &live)
+		select exists (select from renewed)`, r.ID, r.Epoch)
 	if err == nil && !live {
 		return ErrFenced
 	}
-	return err
+	return postgres.StoreError("lease: renew", err)
 }
 
 // Take grants a lease, or more of it.

@@ -101,14 +101,14 @@ func errNoCard() error {
 
 // chargeLowAccounts charges the cards of the accounts whose credit is low.
 func (s *Service) chargeLowAccounts(ctx context.Context) error {
-	var ids []string
-	err := s.db.SelectContext(ctx, &ids, `
-		select p.account_id from payment_accounts p
+	var ids pq.StringArray
+	err := s.polls.GetContext(ctx, &ids, `
+		select array(select p.account_id from payment_accounts p
 			join credit_accounts c on c.id = p.account_id join accounts a on a.id = p.account_id
 		where p.auto_enabled and p.payment_method <> '' and p.customer_id is not null and a.frozen_at is null and a.closed_at is null
 			and (p.auto_due_at is null or p.auto_due_at <= $1) and `+balance+` < p.threshold_nanos
 			and not exists (select from topups t where t.account_id = p.account_id and t.auto and t.state in ('CREATED', 'OPEN'))
-		order by p.auto_due_at nulls first, p.account_id limit $2`, s.now(), autoRowsMax)
+		order by p.auto_due_at nulls first, p.account_id limit $2)`, s.now(), autoRowsMax)
 	if err != nil {
 		return postgres.StoreError("stripe: look for low credit", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"umg/app"
 	"umg/app/audit"
 	"umg/app/mail"
+	"umg/app/postgres"
 	"umg/billing"
 )
 
@@ -76,6 +77,7 @@ func (w Waits) withDefaults() Waits {
 // Service sells credit. It is safe for concurrent use, by any number of replicas over one store.
 type Service struct {
 	db     *sqlx.DB
+	polls  *postgres.Repeated
 	o      Options
 	api    *client // The client is nil without a key.
 	audit  *audit.Log
@@ -110,7 +112,7 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 		return nil, err
 	}
 	o.BaseURL, o.Waits = strings.TrimSuffix(o.BaseURL, "/"), o.Waits.withDefaults()
-	s := &Service{db: db, o: o, audit: audit.New(db, o.Now, o.IDs)}
+	s := &Service{db: db, polls: postgres.Repeat(db), o: o, audit: audit.New(db, o.Now, o.IDs)}
 	if o.Key == "" {
 		return s, nil
 	}

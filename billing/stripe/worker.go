@@ -84,7 +84,7 @@ func (s *Service) refreshDue(ctx context.Context) error {
 // readEvents handles the events that were never received. A claim lets one replica do it at a time.
 func (s *Service) readEvents(ctx context.Context) error {
 	now := s.now()
-	from, mine, err := claimEvents(ctx, s.db, now, now.Add(eventsClaim), now.Add(-eventsLookback))
+	from, mine, err := s.claimEvents(ctx, now, now.Add(eventsClaim), now.Add(-eventsLookback))
 	if err != nil || !mine {
 		return postgres.StoreError("stripe: claim the list of events", err)
 	}

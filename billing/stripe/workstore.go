@@ -11,16 +11,16 @@ import (
 )
 
 // claimEvents returns the time from which to read events, and whether this replica may read them now.
-func claimEvents(ctx context.Context, q postgres.Queryer, now, until, first time.Time) (from time.Time, mine bool, err error) {
+func (s *Service) claimEvents(ctx context.Context, now, until, first time.Time) (from time.Time, mine bool, err error) {
 	var due bool
-	if err = q.GetContext(ctx, &due, `select coalesce(min(due_at) <= $1, true) from payment_sweep`, now); err != nil || !due {
+	if err = s.polls.GetContext(ctx, &due, `select coalesce(min(due_at) <= $1, true) from payment_sweep`, now); err != nil || !due {
 		return from, false, err
 	}
-	_, err = q.ExecContext(ctx, `insert into payment_sweep (read_until, due_at) values ($1, $2) on conflict do nothing`, first, now)
+	_, err = s.db.ExecContext(ctx, `insert into payment_sweep (read_until, due_at) values ($1, $2) on conflict do nothing`, first, now)
 	if err != nil {
 		return from, false, err
 	}
-	err = q.GetContext(ctx, &from, `update payment_sweep set due_at = $2 where due_at <= $1 returning read_until`, now, until)
+	err = s.db.GetContext(ctx, &from, `update payment_sweep set due_at = $2 where due_at <= $1 returning read_until`, now, until)
 	if errors.Is(err, sql.ErrNoRows) {
 		return from, false, nil
 	}

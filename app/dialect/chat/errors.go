@@ -26,9 +26,6 @@ var errorTypes = llm.ErrorTypes{
 // Status returns the HTTP status of an error, which is also the number in its body.
 func Status(e *app.Error) int { return app.HTTPStatus(e) }
 
-// Type returns the type of an error in this style.
-func Type(e *app.Error) string { return errorTypes.Of(e) }
-
 // AppendError appends the body of an error: {code, error:{code, message, type, param?}, request_id}.
 func AppendError(dst []byte, e *app.Error, requestID string) []byte {
 	dst = append(dst, `{"code":`...)

@@ -31,9 +31,6 @@ var errorTypes = llm.ErrorTypes{
 // Status returns the HTTP status of an error, which is also the number in its body.
 func Status(e *app.Error) int { return app.HTTPStatus(e) }
 
-// Type returns the type of an error in this style.
-func Type(e *app.Error) string { return errorTypes.Of(e) }
-
 // The kinds of details that clients of this style know.
 const (
 	detailReason  = `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":`
