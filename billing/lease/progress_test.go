@@ -203,8 +203,8 @@ func TestARecordThatCannotBeReadStopsTheStart(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newReplica(t)
-			r.start()
-			t.Cleanup(func() { r.stop() })
+			r.open() // A running manager could recover at the same time.
+			defer func() { _ = r.log.Close() }()
 			for _, one := range records {
 				if _, err := r.log.Append(one.Kind, one.Data); err != nil {
 					t.Fatal(err)

@@ -118,20 +118,7 @@ func newReplica(t testing.TB) *replica {
 }
 
 func (r *replica) start() {
-	r.t.Helper()
-	var err error
-	r.log, err = journal.Open(r.disk.Boot(), journal.Options{
-		Owner: "r", SegmentBytes: restartSegment, ClaimBytes: 1024, UnappliedBytesMax: restartUnapplied, FreeBytesMin: restartFree,
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.manager, err = New(Options{
-		Bank: r.books, Registry: r.books, Journal: r.log, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	r.open()
 	if err := r.manager.Recover(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
@@ -148,6 +135,24 @@ func (r *replica) start() {
 		stopWriting()
 		writing.Wait()
 		_ = log.Close()
+	}
+}
+
+// open makes the journal and the manager of a replica that does not run yet.
+func (r *replica) open() {
+	r.t.Helper()
+	var err error
+	r.log, err = journal.Open(r.disk.Boot(), journal.Options{
+		Owner: "r", SegmentBytes: restartSegment, ClaimBytes: 1024, UnappliedBytesMax: restartUnapplied, FreeBytesMin: restartFree,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.manager, err = New(Options{
+		Bank: r.books, Registry: r.books, Journal: r.log, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		r.t.Fatal(err)
 	}
 }
 
