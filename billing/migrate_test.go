@@ -47,7 +47,7 @@ func TestOldRecordsMoveIntoMonths(t *testing.T) {
 			'cache_write_tokens', 0, 'output_tokens', 2, 'reasoning_tokens', 0, 'images', 0, 'milliseconds', 0, 'characters', 0,
 			'requests', 1, 'started_at', now() - $2::interval, 'first_byte_micros', 0, 'duration_micros', 0))`, id, age)
 	}
-	if _, err := postgres.MigrateWith(t.Context(), db, postgres.MigrateOptions{}); err != nil {
+	if _, err := postgres.Migrate(t.Context(), db, postgres.MigrateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	h.balance("acc_1", 80, 0)
@@ -102,7 +102,7 @@ func TestCountsMoveIntoOneArray(t *testing.T) {
 			id, start, counts[id][0], counts[id][1], counts[id][2], counts[id][3], counts[id][4], counts[id][5], counts[id][6], counts[id][7],
 			counts[id][8])
 	}
-	if _, err := postgres.MigrateWith(t.Context(), db, postgres.MigrateOptions{}); err != nil {
+	if _, err := postgres.Migrate(t.Context(), db, postgres.MigrateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	h.books()

@@ -155,7 +155,7 @@ func ownServer(t *testing.T, dir string) (*fixture, *local.Server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if _, err := postgres.MigrateWith(t.Context(), db, postgres.MigrateOptions{}); err != nil {
+	if _, err := postgres.Migrate(t.Context(), db, postgres.MigrateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return open(t, db), pg

@@ -220,7 +220,7 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	db, err := postgres.Open(t.Context(), pg.DSN(), postgres.Options{})
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
-	_, err = postgres.MigrateWith(t.Context(), db, postgres.MigrateOptions{})
+	_, err = postgres.Migrate(t.Context(), db, postgres.MigrateOptions{})
 	must(t, err)
 	b := setupOn(db)
 	p := b.member(t, "ada@example.com").Principal()

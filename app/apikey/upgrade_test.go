@@ -35,7 +35,7 @@ func TestPeopleAndKeysOfBeforeGoOn(t *testing.T) {
 	db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ('acct_1', 'user_1', 'owner', now())`)
 	db.MustExec(`insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, concurrency, created_by, created_at)
 		values ('key_1', 'acct_1', $1, 'old', 'sk-umg-abcd', 'wxyz', '', 'standard', '{}', 3, 'user_1', now())`, f[:])
-	_, err = postgres.MigrateWith(t.Context(), db, postgres.MigrateOptions{})
+	_, err = postgres.Migrate(t.Context(), db, postgres.MigrateOptions{})
 	must(t, err)
 
 	b := setupOn(db)

@@ -38,10 +38,10 @@ type MigrateOptions struct {
 	Log         *slog.Logger  // Log receives a record for each lock that is not available; nil discards them.
 }
 
-// MigrateWith brings the schema to the newest version and returns how many files it applied. Any number of replicas may
+// Migrate brings the schema to the newest version and returns how many files it applied. Any number of replicas may
 // call it at once. It refuses a schema that a newer gateway made, because this one does not know its rules. It retries a file that does
 // not get its locks, and fails after some minutes. Nothing of that file is then applied.
-func MigrateWith(ctx context.Context, db *sqlx.DB, o MigrateOptions) (int, error) {
+func Migrate(ctx context.Context, db *sqlx.DB, o MigrateOptions) (int, error) {
 	return migrate(ctx, db, migrations.FS, o)
 }
 

@@ -202,7 +202,7 @@ func TestMigrateAppliesEachFileOnceForManyReplicas(t *testing.T) {
 	)
 	for range 4 {
 		wg.Go(func() {
-			n, err := MigrateWith(t.Context(), db, MigrateOptions{})
+			n, err := Migrate(t.Context(), db, MigrateOptions{})
 			mu.Lock()
 			defer mu.Unlock()
 			total += n
@@ -228,11 +228,11 @@ func TestMigrateAppliesEachFileOnceForManyReplicas(t *testing.T) {
 func TestMigrateRefusesANewerSchema(t *testing.T) {
 	t.Parallel()
 	db := openLocal(t, shared(t).DSN())
-	if _, err := MigrateWith(t.Context(), db, MigrateOptions{}); err != nil {
+	if _, err := Migrate(t.Context(), db, MigrateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	mustExec(t, db, "insert into goose_db_version (version_id, is_applied) values (9998, true)")
-	applied, err := MigrateWith(t.Context(), db, MigrateOptions{})
+	applied, err := Migrate(t.Context(), db, MigrateOptions{})
 	if err == nil || applied != 0 || !strings.Contains(err.Error(), "9998") || !strings.Contains(err.Error(), "newer gateway") {
 		t.Fatalf("a newer schema was taken: %d files, %v", applied, err)
 	}

@@ -237,7 +237,7 @@ func pooledVault(b *testing.B) (v *vault, server int) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = db.Close() })
-	if _, err := postgres.MigrateWith(b.Context(), db, postgres.MigrateOptions{}); err != nil {
+	if _, err := postgres.Migrate(b.Context(), db, postgres.MigrateOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))

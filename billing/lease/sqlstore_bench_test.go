@@ -106,7 +106,7 @@ func durableVault(b *testing.B) *vault {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = db.Close() })
-	if _, err := postgres.MigrateWith(b.Context(), db, postgres.MigrateOptions{}); err != nil {
+	if _, err := postgres.Migrate(b.Context(), db, postgres.MigrateOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	return vaultOver(b, db)

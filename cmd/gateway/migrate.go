@@ -24,7 +24,7 @@ func migrate(ctx context.Context, s *database) error {
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	_, err = postgres.MigrateWith(ctx, db, postgres.MigrateOptions{
+	_, err = postgres.Migrate(ctx, db, postgres.MigrateOptions{
 		LockWaitMax: s.flags.MigrationLockTimeout, Log: s.log,
 	})
 	return errors.Join(err, db.Close())

@@ -134,7 +134,7 @@ func migrate(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
-	_, err = postgres.MigrateWith(ctx, db, postgres.MigrateOptions{})
+	_, err = postgres.Migrate(ctx, db, postgres.MigrateOptions{})
 	return errors.Join(err, db.Close())
 }
 

@@ -10,7 +10,7 @@ import (
 func TestEachTestHasItsOwnMigratedDatabase(t *testing.T) {
 	t.Parallel()
 	one, two := pgtest.New(t), pgtest.New(t)
-	if applied, err := postgres.MigrateWith(t.Context(), one, postgres.MigrateOptions{}); err != nil || applied != 0 {
+	if applied, err := postgres.Migrate(t.Context(), one, postgres.MigrateOptions{}); err != nil || applied != 0 {
 		t.Fatalf("%d migrations were pending: %v", applied, err)
 	}
 	if _, err := one.Exec("create table mine (id int)"); err != nil {
