@@ -209,13 +209,29 @@ func freezeDatabase(t *testing.T, g *harness.Gateway) (thaw func()) {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(string(text), "\n")
-	pids := []int{}
-	if pid, err := strconv.Atoi(first); err == nil {
+	parent, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatalf("the first process of the database is not to be found: %q, %v", first, err)
+	}
+	var pids []int
+	thaw = func() {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
+	}
+	t.Cleanup(thaw)
+	freeze := func(pid int) {
+		t.Helper()
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
 		pids = append(pids, pid)
 	}
+	// From here on the parent starts no process, and one that ends can still be signalled, because the parent does not wait for it.
+	freeze(parent)
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil || len(pids) == 0 {
-		t.Fatalf("the processes of the database are not to be found: %q, %v", first, err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, path := range stats {
 		// A process that has ended has no such file.
@@ -223,19 +239,8 @@ func freezeDatabase(t *testing.T, g *harness.Gateway) (thaw func()) {
 		_, after, _ := strings.Cut(string(stat), ") ")
 		if fields := strings.Fields(after); len(fields) > 1 && fields[1] == first {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			pids = append(pids, pid)
+			freeze(pid)
 		}
 	}
-	for _, pid := range pids {
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-	}
-	thaw = func() {
-		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGCONT)
-		}
-	}
-	t.Cleanup(thaw)
 	return thaw
 }
