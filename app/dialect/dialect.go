@@ -74,7 +74,7 @@ var dialects = map[llm.Style]*Dialect{
 	llm.Chat: {
 		Style: llm.Chat, peek: peekChat, Splice: spliceChat, NewStream: newChatStream, ReadBody: readChatBody, Frames: chatFrames,
 		Codec:  chat.Codec{},
-		Status: chat.Status, AppendError: chat.AppendError, AppendNotice: chat.AppendNotice, KeepAlive: chat.KeepAlive,
+		Status: app.HTTPStatus, AppendError: chat.AppendError, AppendNotice: chat.AppendNotice, KeepAlive: chat.KeepAlive,
 	},
 	llm.Messages: {
 		Style: llm.Messages, peek: peekMessages, Splice: spliceMessages, NewStream: newMessagesStream, ReadBody: readMessagesBody,
@@ -84,12 +84,12 @@ var dialects = map[llm.Style]*Dialect{
 	llm.Responses: {
 		Style: llm.Responses, peek: peekResponses, Splice: spliceResponses, NewStream: newResponsesStream, ReadBody: readResponsesBody,
 		Frames: framesBy(responses.Codec{}, responsesFormat), Codec: responses.Codec{},
-		Status: responses.Status, AppendError: responses.AppendError, KeepAlive: responses.KeepAlive,
+		Status: app.HTTPStatus, AppendError: responses.AppendError, KeepAlive: responses.KeepAlive,
 	},
 	llm.Native: {
 		Style: llm.Native, peek: peekNative, Splice: spliceNative, NewStream: newNativeStream, ReadBody: readNativeBody,
 		Frames: nativeFrames, Codec: native.Codec{},
-		Status: native.Status, AppendError: native.AppendError, KeepAlive: native.KeepAlive,
+		Status: app.HTTPStatus, AppendError: native.AppendError, KeepAlive: native.KeepAlive,
 	},
 	llm.Converse: converseDialect,
 	llm.Cohere:   cohereDialect,

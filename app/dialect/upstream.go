@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"umg/app"
 	"umg/app/dialect/cohere"
 	"umg/app/dialect/converse"
 	"umg/app/dialect/rawjson"
@@ -29,11 +30,11 @@ var (
 var (
 	converseDialect = &Dialect{
 		Style: llm.Converse, peek: peekConverse, Splice: spliceConverse, Frames: framesBy(converse.Codec{}, upstreamUsage),
-		Codec: converse.Codec{}, Status: converse.Status, AppendError: converse.AppendError,
+		Codec: converse.Codec{}, Status: app.HTTPStatus, AppendError: converse.AppendError,
 	}
 	cohereDialect = &Dialect{
 		Style: llm.Cohere, peek: peekCohere, Splice: spliceCohere, Frames: framesBy(cohere.Codec{}, cohereUsage),
-		Codec: cohere.Codec{}, Status: cohere.Status, AppendError: cohere.AppendError,
+		Codec: cohere.Codec{}, Status: app.HTTPStatus, AppendError: cohere.AppendError,
 	}
 )
 

@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"net"
 	"time"
+
+	"umg/app/nonblock"
 )
 
 // answerSlack is how much longer than the database's own limit a client waits for its answer.
@@ -37,7 +39,7 @@ func (d boundedDialer) DialContext(ctx context.Context, network, address string)
 	if err != nil {
 		return nil, err
 	}
-	bounded := &boundedConn{Conn: conn, limit: d.limit}
+	bounded := &boundedConn{Conn: nonblock.New(conn), limit: d.limit}
 	if g, ok := ctx.Value(greetingKey{}).(*greeting); ok {
 		bounded.until, _ = ctx.Deadline()
 		g.conn = bounded

@@ -18,6 +18,7 @@ const (
 type Directory struct {
 	path string
 	lock *os.File
+	sync *backgroundSync
 }
 
 // Folder makes the folder if it is missing and locks it. It fails when another process has the lock, because two processes
@@ -37,18 +38,21 @@ func Folder(path string) (*Directory, error) {
 		}
 		return nil, fmt.Errorf("journal: lock its folder: %w", err)
 	}
-	d := &Directory{path: path, lock: lock}
+	d := &Directory{path: path, lock: lock, sync: newBackgroundSync()}
 	for _, p := range []string{path, filepath.Dir(path)} { // The name of the folder itself must survive a power cut too.
 		if err := syncFolder(p); err != nil {
-			lock.Close()
+			_ = d.Close()
 			return nil, fmt.Errorf("journal: sync its folder: %w", err)
 		}
 	}
 	return d, nil
 }
 
-// Close releases the folder for another process.
-func (d *Directory) Close() error { return d.lock.Close() }
+// Close releases the folder for another process. Its files must be closed.
+func (d *Directory) Close() error {
+	d.sync.close()
+	return d.lock.Close()
+}
 
 // List returns the names of the files except the lock.
 func (d *Directory) List() ([]string, error) {
@@ -84,7 +88,7 @@ func (d *Directory) Create(name string, size int64) (File, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	return segmentFile{f}, nil
+	return segmentFile{f, d.sync}, nil
 }
 
 // Open opens a file for reading and writing.
@@ -93,7 +97,7 @@ func (d *Directory) Open(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return segmentFile{f}, nil
+	return segmentFile{f, d.sync}, nil
 }
 
 // Remove deletes a file.
@@ -139,10 +143,19 @@ func fill(f *os.File, size int64) error {
 const fillBytes = 1 << 20
 
 // segmentFile is a file of fixed size, so a sync need not write its metadata.
-type segmentFile struct{ *os.File }
+type segmentFile struct {
+	*os.File
+
+	sync *backgroundSync
+}
 
 // Sync makes the data durable.
-func (f segmentFile) Sync() error { return dataSync(f.File) }
+func (f segmentFile) Sync() error {
+	if done, err := f.sync.sync(f.File); done {
+		return err
+	}
+	return dataSync(f.File)
+}
 
 // Size is the length of the file.
 func (f segmentFile) Size() (int64, error) {

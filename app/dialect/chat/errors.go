@@ -23,13 +23,10 @@ var errorTypes = llm.ErrorTypes{
 	app.Exhausted:        "rate_limit_error",
 }
 
-// Status returns the HTTP status of an error, which is also the number in its body.
-func Status(e *app.Error) int { return app.HTTPStatus(e) }
-
 // AppendError appends the body of an error: {code, error:{code, message, type, param?}, request_id}.
 func AppendError(dst []byte, e *app.Error, requestID string) []byte {
 	dst = append(dst, `{"code":`...)
-	dst = strconv.AppendInt(dst, int64(Status(e)), 10)
+	dst = strconv.AppendInt(dst, int64(app.HTTPStatus(e)), 10)
 	dst = append(dst, `,"error":{"code":`...)
 	dst = llm.Quote(dst, e.Code)
 	dst = append(dst, `,"message":`...)

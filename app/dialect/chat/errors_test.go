@@ -46,10 +46,10 @@ func TestEveryKindHasAStatusAndAType(t *testing.T) {
 	t.Parallel()
 	for kind := app.Internal; kind <= app.Canceled+1; kind++ {
 		e := app.Errorf(kind, "x", "y")
-		if s := chat.Status(e); s < 400 || s > 599 || chat.Type(e) == "" {
+		if s := app.HTTPStatus(e); s < 400 || s > 599 || chat.Type(e) == "" {
 			t.Errorf("kind %d has status %d and type %q", kind, s, chat.Type(e))
 		}
-		if kind != app.Internal && kind <= app.Canceled && chat.Status(e) == 500 {
+		if kind != app.Internal && kind <= app.Canceled && app.HTTPStatus(e) == 500 {
 			t.Errorf("kind %d has no row of its own", kind)
 		}
 	}

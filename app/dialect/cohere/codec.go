@@ -83,9 +83,6 @@ func finishOf(word string, calls int, a *llm.ResponseOptions) (stop llm.Stop, st
 	return stop, stopText
 }
 
-// Status returns the HTTP status of an error.
-func Status(e *app.Error) int { return app.HTTPStatus(e) }
-
 // AppendError appends the body of an error.
 func AppendError(dst []byte, e *app.Error, requestID string) []byte {
 	dst = llm.Quote(append(dst, `{"id":`...), requestID)

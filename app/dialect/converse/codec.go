@@ -78,9 +78,6 @@ func stopOf(word string, calls int) llm.Stop {
 	return stop
 }
 
-// Status returns the HTTP status of an error.
-func Status(e *app.Error) int { return app.HTTPStatus(e) }
-
 // AppendError appends the body of an error.
 func AppendError(dst []byte, e *app.Error, _ string) []byte {
 	return append(llm.Quote(append(dst, `{"message":`...), e.Message), '}')

@@ -28,9 +28,6 @@ var errorTypes = llm.ErrorTypes{
 	app.Canceled:         "CANCELLED",
 }
 
-// Status returns the HTTP status of an error, which is also the number in its body.
-func Status(e *app.Error) int { return app.HTTPStatus(e) }
-
 // The kinds of details that clients of this style know.
 const (
 	detailReason  = `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":`
@@ -43,7 +40,7 @@ const (
 // capitals as its reason and unchanged in its metadata.
 func AppendError(dst []byte, e *app.Error, requestID string) []byte {
 	dst = append(dst, `{"error":{"code":`...)
-	dst = strconv.AppendInt(dst, int64(Status(e)), 10)
+	dst = strconv.AppendInt(dst, int64(app.HTTPStatus(e)), 10)
 	dst = append(dst, `,"message":`...)
 	dst = llm.Quote(dst, e.Message)
 	dst = append(dst, `,"status":`...)

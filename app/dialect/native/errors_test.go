@@ -49,17 +49,17 @@ func TestEveryKindHasAStatusAndAWord(t *testing.T) {
 	}
 	for kind := app.Internal; kind <= app.Canceled+1; kind++ {
 		e := app.Errorf(kind, "x", "y")
-		if s := native.Status(e); s < 400 || s > 599 || native.Type(e) == "" {
+		if s := app.HTTPStatus(e); s < 400 || s > 599 || native.Type(e) == "" {
 			t.Errorf("kind %d has status %d and word %q", kind, s, native.Type(e))
 		}
-		if kind != app.Internal && kind <= app.Canceled && native.Status(e) == 500 {
+		if kind != app.Internal && kind <= app.Canceled && app.HTTPStatus(e) == 500 {
 			t.Errorf("kind %d has no row of its own", kind)
 		}
 		if w, ok := want[kind]; ok && native.Type(e) != w {
 			t.Errorf("kind %d is %s, not %s", kind, native.Type(e), w)
 		}
 	}
-	if s := native.Status(app.Errorf(app.Unfunded, "x", "y")); s != 402 {
+	if s := app.HTTPStatus(app.Errorf(app.Unfunded, "x", "y")); s != 402 {
 		t.Errorf("no credit is %d", s)
 	}
 }

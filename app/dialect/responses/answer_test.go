@@ -111,14 +111,14 @@ func TestErrorsHaveTheirWords(t *testing.T) {
 		{app.Errorf(app.Unavailable, "no_available_provider", "m"), 503, `{"error":{"message":"m","type":"server_error","param":null,"code":"no_available_provider"}}`},
 	} {
 		got := responses.AppendError(nil, c.err, "req_1")
-		if string(got) != c.want || responses.Status(c.err) != c.status {
-			t.Errorf("got  %d %s\nwant %d %s", responses.Status(c.err), got, c.status, c.want)
+		if string(got) != c.want || app.HTTPStatus(c.err) != c.status {
+			t.Errorf("got  %d %s\nwant %d %s", app.HTTPStatus(c.err), got, c.status, c.want)
 		}
 		fits(t, s.failure, got)
 	}
 	for kind := app.Internal; kind <= app.Canceled+1; kind++ {
 		e := app.Errorf(kind, "x", "y")
-		if n := responses.Status(e); n < 400 || n > 599 || responses.Type(e) == "" || kind != app.Internal && kind <= app.Canceled && n == 500 {
+		if n := app.HTTPStatus(e); n < 400 || n > 599 || responses.Type(e) == "" || kind != app.Internal && kind <= app.Canceled && n == 500 {
 			t.Errorf("kind %d has status %d and type %q", kind, n, responses.Type(e))
 		}
 	}

@@ -22,17 +22,11 @@ var errorTypes = llm.ErrorTypes{
 	app.Canceled:         "invalid_request_error",
 }
 
-// Status returns the HTTP status of an error in this style.
-func Status(e *app.Error) int { return app.HTTPStatus(e) }
-
-// Type returns the type of an error in this style.
-func Type(e *app.Error) string { return errorTypes.Of(e) }
-
 // AppendError appends the body of an error: {error:{message, type, param, code}}. The request id is in a header.
 func AppendError(dst []byte, e *app.Error, _ string) []byte {
 	dst = append(dst, `{"error":{`...)
 	dst = textMember(dst, "message", e.Message)
-	dst = textMember(dst, "type", Type(e))
+	dst = textMember(dst, "type", errorTypes.Of(e))
 	dst = textOrNull(dst, "param", e.Param)
 	dst = textMember(dst, "code", e.Code)
 	return append(dst, "}}"...)

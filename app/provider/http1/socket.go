@@ -1,12 +1,16 @@
 package http1
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"umg/app/nonblock"
 )
 
 // directBytesMin is the size from which a read goes to the caller's memory instead of a pooled buffer.
@@ -44,8 +48,8 @@ type socket struct {
 }
 
 func newSocket(c net.Conn) *socket {
-	s := &socket{Conn: c}
-	if sc, ok := c.(syscall.Conn); ok && canReadRaw {
+	s := &socket{Conn: nonblock.New(c)}
+	if sc, ok := c.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
 			s.raw, s.attempt = raw, s.tryRead
 		}
@@ -80,6 +84,15 @@ func (s *socket) tryRead(fd uintptr) bool {
 		s.in.release()
 	}
 	return true
+}
+
+// readNow reads what has arrived. It returns errWouldBlock when there is nothing, and no bytes without an error at the end.
+func readNow(fd uintptr, p []byte) (int, error) {
+	n, err := nonblock.Read(fd, p)
+	if errors.Is(err, syscall.EAGAIN) {
+		return 0, errWouldBlock
+	}
+	return n, os.NewSyscallError("read", err)
 }
 
 // readOnce reads to p, or to the buffer when p is nil.

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"umg/app/nonblock"
 )
 
 const (
@@ -34,6 +36,7 @@ var blocks = sync.Pool{New: func() any { return new(block) }}
 type conn struct {
 	server *Server
 	rwc    net.Conn
+	socket *nonblock.Conn // Socket reads and writes rwc.
 	cancel context.CancelFunc
 	state  atomic.Int32
 
@@ -49,7 +52,7 @@ type conn struct {
 }
 
 func newConn(s *Server, rwc net.Conn) *conn {
-	c := &conn{server: s, rwc: rwc}
+	c := &conn{server: s, rwc: rwc, socket: nonblock.New(rwc)}
 	ctx, cancel := context.WithCancel(s.base)
 	c.cancel = cancel
 	c.request = (&http.Request{
@@ -101,7 +104,7 @@ func (c *conn) receive(patience time.Duration) bool {
 	if c.watch.hasByte {
 		c.in[0], c.w, c.watch.hasByte = c.watch.one[0], 1, false
 	}
-	n, err := c.rwc.Read(c.in[c.w:])
+	n, err := c.socket.Read(c.in[c.w:])
 	c.w += n
 	return n > 0 || err == nil
 }
@@ -197,7 +200,7 @@ func (b *body) read(p []byte) (n int, err error) {
 		c.r += n
 	} else {
 		c.dropInput()
-		n, err = c.rwc.Read(p)
+		n, err = c.socket.Read(p)
 	}
 	b.left -= int64(n)
 	switch {

@@ -193,7 +193,7 @@ func (w *response) send(more []byte, final bool) error {
 	b = append(b, pending...)
 	if len(more) <= joinedBytesMax {
 		b = append(append(b, more...), tail...)
-		_, w.err = w.conn.rwc.Write(b)
+		_, w.err = w.conn.socket.Write(b)
 	} else {
 		parts := net.Buffers{b, more, []byte(tail)}
 		_, w.err = parts.WriteTo(w.conn.rwc)

@@ -52,7 +52,7 @@ func (w *watch) read() {
 	w.reading = true
 	_ = w.conn.rwc.SetReadDeadline(time.Time{})
 	w.mu.Unlock()
-	n, err := w.conn.rwc.Read(w.one[:])
+	n, err := w.conn.socket.Read(w.one[:])
 	w.mu.Lock()
 	timeout, ok := errors.AsType[net.Error](err)
 	switch {

@@ -1,0 +1,6 @@
+package responses
+
+import "umg/app"
+
+// Type is the type of an error in this style.
+func Type(e *app.Error) string { return errorTypes.Of(e) }
