@@ -1,7 +1,9 @@
 package api
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -74,7 +76,14 @@ func (a *API) getUsage(x *call) error {
 		}
 		u.KeyID = x.key.ID
 	}
-	report, err := a.o.Reports.Report(x.Request().Context(), u.Query)
+	table := wantsCSV(x.Request().Header)
+	body, err := a.o.Reports.Encoded(x.Request().Context(), u.Query, fmt.Sprint(table, u.groups), func(report usage.Report) ([]byte, error) {
+		if table {
+			return usageCSV(u, report), nil
+		}
+		answer, err := json.Marshal(usageJSON(u, report))
+		return append(answer, '\n'), err
+	})
 	if refusal, ours := errors.AsType[*app.Error](err); ours && refusal.Kind == app.Invalid {
 		exact := *refusal
 		exact.Param = "from"
@@ -85,11 +94,11 @@ func (a *API) getUsage(x *call) error {
 	}
 	x.Header().Set("Vary", "Accept, Authorization, Origin")
 	extendWrite(x.Connection(), a.now())
-	if wantsCSV(x.Request().Header) {
+	if table {
 		x.Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
-		return x.Blob(http.StatusOK, "text/csv; charset=utf-8", usageCSV(u, report))
+		return x.Blob(http.StatusOK, "text/csv; charset=utf-8", body)
 	}
-	return x.JSON(http.StatusOK, usageJSON(u, report))
+	return x.Blob(http.StatusOK, jsonType, body)
 }
 
 // readUsage reads the parameters of a report; each refusal names its parameter.

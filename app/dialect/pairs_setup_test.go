@@ -73,7 +73,11 @@ func (p pair) exchangeOf(t *testing.T, body []byte) *translate.Exchange {
 		t.Fatal(err, head.Err())
 	}
 	if p.client == p.upstream {
-		if !translate.HasMarkedSignature(body) {
+		marked := dialect.HasMarkedSignature(body)
+		if got := head.HasMarkedSignature(body); got != marked {
+			t.Errorf("the head of %s says %v of its marked signatures, not %v", body, got, marked)
+		}
+		if !marked {
 			return translate.Passthrough(client, body, &head)
 		}
 		if x, ok := translate.PassthroughWithoutSignatures(client, body); ok {

@@ -7,7 +7,9 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"umg/app/dialect/native"
 	"umg/app/dialect/rawjson"
+	"umg/app/llm"
 )
 
 // Text is estimated in units of a twentieth of a token. The estimate is meant to stay below what a provider counts, since it
@@ -85,6 +87,8 @@ type textSize struct {
 	denseBytes, denseHalves int64
 	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
 	hasMedia bool
+	// marked means that a string begins with the mark of a signature.
+	marked bool
 	// correct has the first long strings that are known to be correct JSON, or is nil.
 	correct *[]correctString
 }
@@ -116,10 +120,13 @@ func (w textSize) plus(v textSize) textSize {
 // valueEnd returns the index after a value, or -1 when it is broken, and counts the units of its text.
 func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 	if k == kindUnread || from >= len(doc) || k == kindSettings && doc[from] == '"' {
-		return rawjson.ValueEnd(doc, from, depth)
+		to := rawjson.ValueEnd(doc, from, depth)
+		w.marked = w.marked || to > 0 && HasMarkedSignature(doc[from:to])
+		return to
 	}
 	switch doc[from] {
 	case '"':
+		w.marked = w.marked || isMarked(doc[from+1:])
 		to, isCorrect := w.textEnd(doc, from)
 		if isCorrect && to-from >= correctBytesMin {
 			w.noteCorrect(doc, correctString{from, to})
@@ -139,6 +146,25 @@ func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 		}
 	}
 	return to
+}
+
+// HasMarkedSignature reports whether a string in a document begins with the mark of a signature.
+func HasMarkedSignature(doc []byte) bool {
+	// After many quotes at its beginning, bytes.Contains compares at every byte of a long document, which takes five times as long.
+	for {
+		i := bytes.IndexByte(doc, '"')
+		if i < 0 {
+			return false
+		}
+		if doc = doc[i+1:]; isMarked(doc) {
+			return true
+		}
+	}
+}
+
+// isMarked reports whether the inside of a string begins with the mark of a signature.
+func isMarked(inside []byte) bool {
+	return bytes.HasPrefix(inside, []byte(llm.SignatureMark)) || bytes.HasPrefix(inside, []byte(native.SealedMark))
 }
 
 func (w *textSize) objectEnd(doc []byte, from, depth int, k textKind) int {

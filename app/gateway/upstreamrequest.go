@@ -76,7 +76,7 @@ func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*trans
 		if err != nil {
 			return nil, nil, err
 		}
-		if !translate.HasMarkedSignature(client.body) {
+		if !client.head.HasMarkedSignature(client.body) {
 			x := &b.first
 			if b.firstUsed {
 				x = new(translate.Exchange)

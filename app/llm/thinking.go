@@ -8,6 +8,10 @@ import (
 // ThinkingBudgetMin is the least budget of tokens for thinking in the messages style.
 const ThinkingBudgetMin = 1024
 
+// SignatureMark begins the signatures that a translation sends to clients: gw1.<maker>.<signature of the provider>. Only its maker can
+// read a signature, so the maker must be part of it.
+const SignatureMark = "gw1."
+
 // ThinkingForms says which settings for thinking the providers of a model refuse in the messages style. The zero value refuses none.
 type ThinkingForms struct {
 	// NoBudget says that thinking.type enabled, with a budget of tokens, is refused.

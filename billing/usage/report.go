@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"umg/app"
 	"umg/app/meter"
 	"umg/app/postgres"
@@ -127,21 +129,49 @@ func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
 	return report, nil
 }
 
+// Encoded is a report in a form that encode makes. Equal queries that read the records of much time share one report in each form.
+func (r *Reports) Encoded(ctx context.Context, q Query, form string, encode func(Report) ([]byte, error)) ([]byte, error) {
+	report := func(ctx context.Context) ([]byte, error) {
+		report, err := r.Report(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return encode(report)
+	}
+	if !q.readsMuch() {
+		return report(ctx)
+	}
+	return share(ctx, &r.encoded, q.name()+form, report)
+}
+
 // readSums reads the sums of a query. Equal queries that read the records of much time share one reading.
 func (r *Reports) readSums(ctx context.Context, q Query) ([]usageSumRow, error) {
-	if !q.readsRecords() || q.To.Sub(q.From) <= shortScanMax {
+	if !q.readsMuch() {
 		return selectUsage(ctx, r.reads, q)
 	}
+	return share(ctx, &r.long, q.name(), func(ctx context.Context) ([]usageSumRow, error) { return r.readInTurn(ctx, q) })
+}
+
+// readsMuch reports whether the query reads the records of much time.
+func (q Query) readsMuch() bool { return q.readsRecords() && q.To.Sub(q.From) > shortScanMax }
+
+// name differs between queries that differ.
+func (q Query) name() string {
 	fields := q
 	fields.Zone = nil
 	// The syntax of Go tells nil keys, which are all, from none, and one text from two.
-	reading := r.long.DoChan(fmt.Sprintf("%#v %s", fields, q.Zone), func() (any, error) { return r.readInTurn(context.WithoutCancel(ctx), q) })
+	return fmt.Sprintf("%#v %s", fields, q.Zone)
+}
+
+// share returns what do returns to the first of the callers that ask for a name at a time. A caller that leaves does not end it.
+func share[T any](ctx context.Context, among *singleflight.Group, name string, do func(context.Context) (T, error)) (value T, err error) {
+	result := among.DoChan(name, func() (any, error) { return do(context.WithoutCancel(ctx)) })
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
-	case read := <-reading:
-		rows, _ := read.Val.([]usageSumRow)
-		return rows, read.Err
+		return value, ctx.Err()
+	case shared := <-result:
+		value, _ = shared.Val.(T)
+		return value, shared.Err
 	}
 }
 

@@ -3,6 +3,7 @@ package usage_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,4 +113,50 @@ func TestReportsOfDifferentKeysAreNotShared(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // The second one asks while the first waits.
 	apptest.Must(t, lock.Rollback())
 	all.Wait()
+}
+
+// TestEqualReportsAreEncodedTogether has reports begin while the records are locked, most of them in one form.
+func TestEqualReportsAreEncodedTogether(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	h.use(account, time.Now().UTC().Add(-48*time.Hour), app.Cent, func(u *billing.UsageRecord) { u.EndUser = "jane" })
+	lock, err := h.db.BeginTxx(h.ctx, nil)
+	apptest.Must(t, err)
+	_, err = lock.ExecContext(h.ctx, `lock table usage_records`)
+	apptest.Must(t, err)
+	to := time.Now().UTC().Truncate(time.Hour)
+	var all sync.WaitGroup
+	var common, other, short atomic.Int64
+	read := func(ctx context.Context, days int, form, want string, encodings *atomic.Int64) {
+		all.Go(func() {
+			q := usage.Query{AccountID: account, From: to.AddDate(0, 0, -days), To: to, Group: usage.ByEndUser}
+			got, err := h.reports.Encoded(ctx, q, form, func(r usage.Report) ([]byte, error) {
+				encodings.Add(1)
+				return []byte(form + r.Lines[0].Group), nil
+			})
+			if string(got) != want || (err == nil) != (want != "") {
+				t.Errorf("a report is %q, want %q: %v", got, want, err)
+			}
+		})
+	}
+	left, leave := context.WithCancel(h.ctx)
+	read(left, 365, "a ", "", &common)
+	awaitReading(t, h, 1)
+	const readers = 20
+	for range readers {
+		read(h.ctx, 365, "a ", "a jane", &common)
+	}
+	read(h.ctx, 365, "b ", "b jane", &other)
+	for range 2 {
+		read(h.ctx, 30, "a ", "a jane", &short)
+	}
+	awaitReading(t, h, 3) // Reports of little time share nothing.
+	leave()
+	apptest.Must(t, lock.Rollback())
+	all.Wait()
+	// A reader that the machine let wait may come after the first encoding.
+	if n := common.Load(); n > readers/2 || other.Load() != 1 || short.Load() != 2 {
+		t.Errorf("%d equal reports were encoded %d times, one of another form %d and two of little time %d", readers, n, other.Load(), short.Load())
+	}
 }

@@ -44,7 +44,9 @@ type Reports struct {
 	reads *sqlx.DB
 	turn  chan struct{} // Turn has a value while a report has its turn, and while it rests.
 	long  singleflight.Group
-	o     Options
+	// encoded are reports in their forms.
+	encoded singleflight.Group
+	o       Options
 }
 
 // NewReports returns reports of a migrated database. It panics when a required option is missing.

@@ -3,13 +3,13 @@ package native
 import (
 	"encoding/base64"
 	"strings"
+
+	"umg/app/llm"
 )
 
 const (
 	// SealedMark is the beginning of a marked signature in base64, after its quotation mark.
 	SealedMark = "Z3cxL"
-
-	sealPrefix = "gw1."
 	// DummySignature is the signature that providers accept for calls of another model.
 	DummySignature = "skip_thought_signature_validator"
 )
@@ -17,7 +17,7 @@ const (
 // seal encodes a marked signature in base64, because signatures of this style are bytes and clients refuse other text. Signatures of
 // providers are in base64 already.
 func seal(signature string) string {
-	if strings.HasPrefix(signature, sealPrefix) {
+	if strings.HasPrefix(signature, llm.SignatureMark) {
 		return base64.StdEncoding.EncodeToString([]byte(signature))
 	}
 	return signature
@@ -32,7 +32,7 @@ func unseal(signature string) string {
 		return signature
 	}
 	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(standardBase64.Replace(signature), "="))
-	if err != nil || !strings.HasPrefix(string(plain), sealPrefix) {
+	if err != nil || !strings.HasPrefix(string(plain), llm.SignatureMark) {
 		return signature
 	}
 	return string(plain)

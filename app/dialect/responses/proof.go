@@ -1,19 +1,21 @@
 package responses
 
-import "strings"
+import (
+	"strings"
 
-const (
-	// thoughtPrefix begins the id of a reasoning item.
-	thoughtPrefix = "rs_"
-	// sealPrefix begins a signature that a translation has marked. It belongs to no item of this style.
-	sealPrefix = "gw1."
+	"umg/app/llm"
 )
 
+// thoughtPrefix begins the id of a reasoning item.
+const thoughtPrefix = "rs_"
+
 // joinProof returns the signature of a reasoning part: the id of its item and its encrypted content. Providers check that both belong
-// together. An id that is only a number was minted by the gateway and is left out.
+// together. An id that is only a number was minted by the gateway and is left out. A signature with a mark
+// belongs to no item of this style.
 func joinProof(id, proof string) string {
 	own, ok := strings.CutPrefix(id, thoughtPrefix)
-	if !ok || proof == "" || strings.HasPrefix(proof, sealPrefix) || strings.Trim(own, "0123456789") == "" || strings.Contains(id, ".") {
+	isMarked := strings.HasPrefix(proof, llm.SignatureMark)
+	if !ok || proof == "" || isMarked || strings.Trim(own, "0123456789") == "" || strings.Contains(id, ".") {
 		return proof
 	}
 	return id + "." + proof

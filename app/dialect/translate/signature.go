@@ -1,18 +1,12 @@
 package translate
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
 
-	"umg/app/dialect/native"
 	"umg/app/llm"
 )
-
-// signatureMark begins the signatures that a translation sends to clients: gw1.<maker>.<signature of the provider>. Only its maker can
-// read a signature, so the maker must be part of it.
-const signatureMark = "gw1."
 
 // styleMark separates the provider in the name of a maker from the letter of the style in which it signed, because one provider may use
 // several styles. Some styles also sign the text of the reasoning, and their providers refuse a conversation whose text has changed, so
@@ -37,7 +31,7 @@ func (t *translation) sealThought(upstream llm.Style, digest uint64, signature s
 	if signsText(upstream) && signature != "" {
 		maker += strconv.FormatUint(digest, 36)
 	}
-	return signatureMark + maker + "." + signature
+	return llm.SignatureMark + maker + "." + signature
 }
 
 // digestOf continues the digest of a text. The first digest is digestStart.
@@ -54,35 +48,9 @@ const (
 	digestPrime = 1099511628211
 )
 
-// HasMarkedSignature reports whether a request has signatures that a translation has marked. Such a request must be translated even to
-// its own style, because the provider cannot read them.
-func HasMarkedSignature(body []byte) bool {
-	// After many quotes at its beginning, bytes.Contains compares at every byte of a long body, which takes five times as long.
-	for {
-		i := bytes.IndexByte(body, '"')
-		if i < 0 {
-			return false
-		}
-		body = body[i+1:]
-		if len(body) == 0 {
-			return false
-		}
-		switch body[0] {
-		case signatureMark[0]:
-			if bytes.HasPrefix(body, []byte(signatureMark)) {
-				return true
-			}
-		case native.SealedMark[0]:
-			if bytes.HasPrefix(body, []byte(native.SealedMark)) {
-				return true
-			}
-		}
-	}
-}
-
 // openSignature returns the signature of the provider when this provider made it in this style and the text has not changed.
 func (t *translation) openSignature(upstream llm.Style, p *llm.Part) (string, bool) {
-	rest, ok := strings.CutPrefix(p.Signature, signatureMark)
+	rest, ok := strings.CutPrefix(p.Signature, llm.SignatureMark)
 	if !ok {
 		return "", false
 	}
@@ -111,7 +79,7 @@ func (t *translation) carrySignatures(client, upstream llm.Style) {
 				continue
 			}
 			signature, own := t.openSignature(upstream, &p)
-			if client == upstream && !strings.HasPrefix(p.Signature, signatureMark) {
+			if client == upstream && !strings.HasPrefix(p.Signature, llm.SignatureMark) {
 				// The signature came unchanged from a provider of this style.
 				signature, own = p.Signature, true
 			}

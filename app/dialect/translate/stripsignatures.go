@@ -64,14 +64,14 @@ func inMember(with edit, names ...string) edit {
 // inEach changes the elements of an array that have a marked signature. It returns nil when no element is left.
 func inEach(with edit) edit {
 	return func(value []byte) []byte {
-		if len(value) == 0 || value[0] != '[' || !HasMarkedSignature(value) {
+		if len(value) == 0 || value[0] != '[' || !dialect.HasMarkedSignature(value) {
 			return value
 		}
 		dst := []byte{'['}
 		list := rawjson.OpenArray(value, 0)
 		for list.Next() {
 			one := list.Value.Of(value)
-			if HasMarkedSignature(one) {
+			if dialect.HasMarkedSignature(one) {
 				one = with(one)
 			}
 			if one != nil {
@@ -96,7 +96,7 @@ var signatureMembers = []string{"signature", "data", "encrypted_content", "thoug
 func dropSignedBlock(value []byte) []byte {
 	o := rawjson.OpenObject(value, 0)
 	for o.Next() {
-		if slices.Contains(signatureMembers, string(o.Name())) && bytes.HasPrefix(o.Value.Of(value), []byte(`"`+signatureMark)) {
+		if slices.Contains(signatureMembers, string(o.Name())) && bytes.HasPrefix(o.Value.Of(value), []byte(`"`+llm.SignatureMark)) {
 			return nil
 		}
 	}
@@ -105,7 +105,7 @@ func dropSignedBlock(value []byte) []byte {
 
 // stripCall removes the signature of the preceding reasoning from a call.
 func stripCall(call []byte) []byte {
-	if proof := "extra_content"; HasMarkedSignature(rawjson.Get(call, proof)) {
+	if proof := "extra_content"; dialect.HasMarkedSignature(rawjson.Get(call, proof)) {
 		return rawjson.Without(call, proof)
 	}
 	return call
@@ -122,7 +122,7 @@ func stripParts(parts []byte) []byte {
 	for list.Next() {
 		part := list.Value.Of(parts)
 		calls := !rawjson.IsNull(rawjson.Get(part, "functionCall", "function_call"))
-		switch sealed := HasMarkedSignature(rawjson.Get(part, signatureMembers...)); {
+		switch sealed := dialect.HasMarkedSignature(rawjson.Get(part, signatureMembers...)); {
 		case sealed && string(rawjson.Get(part, "thought")) == "true":
 			continue
 		case sealed && calls && !called:

@@ -102,7 +102,7 @@ func TestSignaturesGoOnlyToTheProviderThatMadeThem(t *testing.T) {
 	if got := reduced.Turns[0].Parts; len(got) != 3 || got[1].Signature != "raw" {
 		t.Errorf("what came straight from an upstream of the same style must stay: %+v", got)
 	}
-	if !HasMarkedSignature([]byte(`{"signature":"gw1.quillon.x"}`)) || HasMarkedSignature([]byte(`{"text":"about gw1.x"}`)) {
+	if !dialect.HasMarkedSignature([]byte(`{"signature":"gw1.quillon.x"}`)) || dialect.HasMarkedSignature([]byte(`{"text":"about gw1.x"}`)) {
 		t.Error("sealed signatures are recognised by their mark at the beginning of a string")
 	}
 }
@@ -229,7 +229,7 @@ func BenchmarkHasMarkedSignature(b *testing.B) {
 	body := []byte(`{"model":"m","max_tokens":5,"temperature":1,"messages":[{"role":"user","content":"` + strings.Repeat("A sentence of a prompt. ", 4096) + `"}]}`)
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
-		if HasMarkedSignature(body) {
+		if dialect.HasMarkedSignature(body) {
 			b.Fatal("there is no mark")
 		}
 	}
