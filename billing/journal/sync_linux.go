@@ -1,13 +1,10 @@
 package journal
 
 import (
-	"errors"
 	"os"
 	"sync"
 	"syscall"
 	"unsafe"
-
-	"umg/app/nonblock"
 )
 
 // These are IOCB_CMD_FDSYNC and IOCB_FLAG_RESFD of linux/aio_abi.h.
@@ -38,13 +35,25 @@ type aioResult struct {
 type backgroundSync struct {
 	mu      sync.Mutex
 	context uintptr  // Context is that of io_setup.
-	ended   *os.File // Ended is an eventfd that can be read when a sync has ended.
+	ended   *os.File // Ended is an eventfd, whose counter grows at the end of each sync. No one reads it.
 	waiter  syscall.RawConn
-	isOver  func(fd uintptr) bool
+	advance func(fd uintptr) bool
+
 	request aioRequest
 	list    *aioRequest // List is the list of requests for io_submit, which is this one.
 	result  aioResult
+	stage   syncStage
+	errno   syscall.Errno // Errno is the error of a system call about the sync.
 }
+
+type syncStage uint8
+
+const (
+	syncUnasked syncStage = iota
+	syncRefused           // The system does not make it.
+	syncRuns
+	syncEnded // Its result is there, or lost with errno.
+)
 
 // newBackgroundSync returns nil where the system does not allow it.
 func newBackgroundSync() *backgroundSync {
@@ -60,12 +69,7 @@ func newBackgroundSync() *backgroundSync {
 	}
 	s.ended = os.NewFile(fd, "ended syncs")
 	s.request = aioRequest{operation: aioDataSync, flags: aioEvent, event: uint32(fd)}
-	s.list = &s.request
-	var count [8]byte
-	s.isOver = func(fd uintptr) bool {
-		_, err := nonblock.Read(fd, count[:])
-		return !errors.Is(err, syscall.EAGAIN)
-	}
+	s.list, s.advance = &s.request, s.ask
 	var err error
 	if s.waiter, err = s.ended.SyscallConn(); err != nil {
 		s.close()
@@ -80,25 +84,40 @@ func (s *backgroundSync) sync(f *os.File) (done bool, err error) {
 		return false, nil
 	}
 	defer s.mu.Unlock()
-	s.request.file = uint32(f.Fd())
-	//nolint:gosec // It is a field of s.
-	if _, errno := aio(syscall.SYS_IO_SUBMIT, s.context, 1, uintptr(unsafe.Pointer(&s.list)), 0); errno != 0 {
-		return false, nil
-	}
-	if err := s.waiter.Read(s.isOver); err != nil {
-		return true, err
-	}
-	//nolint:gosec // It is a field of s.
-	n, errno := aio(syscall.SYS_IO_GETEVENTS, s.context, 0, 1, uintptr(unsafe.Pointer(&s.result)))
+	s.request.file, s.stage, s.errno = uint32(f.Fd()), syncUnasked, 0
+	err = s.waiter.Read(s.advance)
 	switch {
-	case errno != 0:
-		return true, os.NewSyscallError("io_getevents", errno)
-	case n != 1:
-		return true, errors.New("journal: a sync has ended without a result")
+	case s.stage <= syncRefused:
+		return false, nil
+	case err != nil:
+		return true, err
+	case s.errno != 0:
+		return true, os.NewSyscallError("io_getevents", s.errno)
 	case s.result.code < 0:
 		return true, os.NewSyscallError("fdatasync", syscall.Errno(-s.result.code))
 	}
 	return true, nil
+}
+
+// ask begins the sync at its first call, and then looks whether it has ended. It reports whether there is nothing to wait for. The sync
+// begins here, because what became readable before the first call is forgotten.
+func (s *backgroundSync) ask(uintptr) bool {
+	if s.stage == syncUnasked {
+		//nolint:gosec // It is a field of s.
+		if _, errno := aio(syscall.SYS_IO_SUBMIT, s.context, 1, uintptr(unsafe.Pointer(&s.list)), 0); errno != 0 {
+			s.stage = syncRefused
+			return true
+		}
+		s.stage = syncRuns
+		return false
+	}
+	//nolint:gosec // It is a field of s.
+	n, errno := aio(syscall.SYS_IO_GETEVENTS, s.context, 0, 1, uintptr(unsafe.Pointer(&s.result)))
+	if n == 0 && errno == 0 {
+		return false
+	}
+	s.stage, s.errno = syncEnded, errno
+	return true
 }
 
 // close gives up what the system holds. No sync may run.
