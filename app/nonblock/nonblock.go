@@ -2,8 +2,8 @@
 //
 // Sockets of Go never make a system call wait, and the scheduler does not know that: each call wakes its monitor thread, which then looks
 // every 20 µs whether the call still runs. In a process that serves few calls at a time that thread takes a fifth of the processor time:
-// with streams whose events are 5 ms apart, 1.5 of 7.6 ms for a stream. Linux alone has such calls; elsewhere, and in builds with the race
-// detector, which follows the calls of package syscall, these are the usual ones.
+// with streams whose events are 5 ms apart, 1.5 of 7.6 ms for a stream. On Linux alone they are such calls; elsewhere, and in builds with
+// the race detector, which follows the calls of package syscall, they are the usual ones.
 package nonblock
 
 import (

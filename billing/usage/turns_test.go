@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"umg/app"
 	"umg/app/apptest"
 	"umg/billing"
@@ -27,15 +29,22 @@ func awaitReading(t *testing.T, h *fixture, want int) {
 	})
 }
 
+// lockRecords keeps reports that read the records waiting until the transaction ends.
+func lockRecords(t *testing.T, h *fixture) *sqlx.Tx {
+	t.Helper()
+	lock, err := h.db.BeginTxx(h.ctx, nil)
+	apptest.Must(t, err)
+	_, err = lock.ExecContext(h.ctx, `lock table usage_records`)
+	apptest.Must(t, err)
+	return lock
+}
+
 // TestReportsOfMuchTimeTakeTurns locks the records, so that reports which read them wait in the database, and counts those.
 func TestReportsOfMuchTimeTakeTurns(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	account := h.account(0)
-	lock, err := h.db.BeginTxx(h.ctx, nil)
-	apptest.Must(t, err)
-	_, err = lock.ExecContext(h.ctx, `lock table usage_records`)
-	apptest.Must(t, err)
+	lock := lockRecords(t, h)
 	var all sync.WaitGroup
 	read := func(ctx context.Context, days int) {
 		to := time.Now().UTC().Truncate(time.Hour)
@@ -59,10 +68,7 @@ func TestReportsOfMuchTimeTakeTurns(t *testing.T) {
 func TestEqualReportsOfMuchTimeAreReadOnce(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	lock, err := h.db.BeginTxx(h.ctx, nil)
-	apptest.Must(t, err)
-	_, err = lock.ExecContext(h.ctx, `lock table usage_records`)
-	apptest.Must(t, err)
+	lock := lockRecords(t, h)
 	to := time.Now().UTC().Truncate(time.Hour)
 	q := usage.Query{AccountID: h.account(0), From: to.AddDate(-1, 0, 0), To: to, Group: usage.ByEndUser}
 	var all sync.WaitGroup
@@ -91,10 +97,7 @@ func TestReportsOfDifferentKeysAreNotShared(t *testing.T) {
 	h := setup(t)
 	account := h.account(app.Dollar)
 	h.use(account, time.Now().UTC().Add(-48*time.Hour), app.Cent, func(u *billing.UsageRecord) { u.EndUser = "jane" })
-	lock, err := h.db.BeginTxx(h.ctx, nil)
-	apptest.Must(t, err)
-	_, err = lock.ExecContext(h.ctx, `lock table usage_records`)
-	apptest.Must(t, err)
+	lock := lockRecords(t, h)
 	to := time.Now().UTC().Truncate(time.Hour)
 	var all sync.WaitGroup
 	read := func(keys []string, want int) {
@@ -121,10 +124,7 @@ func TestEqualReportsAreEncodedTogether(t *testing.T) {
 	h := setup(t)
 	account := h.account(app.Dollar)
 	h.use(account, time.Now().UTC().Add(-48*time.Hour), app.Cent, func(u *billing.UsageRecord) { u.EndUser = "jane" })
-	lock, err := h.db.BeginTxx(h.ctx, nil)
-	apptest.Must(t, err)
-	_, err = lock.ExecContext(h.ctx, `lock table usage_records`)
-	apptest.Must(t, err)
+	lock := lockRecords(t, h)
 	to := time.Now().UTC().Truncate(time.Hour)
 	var all sync.WaitGroup
 	var common, other, short atomic.Int64
