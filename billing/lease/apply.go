@@ -41,6 +41,8 @@ type applier struct {
 	// Steps with an unknown outcome may have moved the cursor here. There is at most one position per record of a batch.
 	tried    []journal.LSN
 	marked   time.Duration // Marks were last written at this time, without a journal.
+	entries  []entry       // These are the settlements of the last batch, and data is what they contain.
+	data     []byte
 	size     batchSize
 	database *databaseLog // The database log is nil when there is a journal.
 }
@@ -127,10 +129,12 @@ func (m *Manager) resize(took time.Duration, err error) (smaller bool) {
 	return smaller
 }
 
-// collect reads the next settlements from the journal and returns the position it read up to.
+// collect reads the next settlements from the journal and returns the position it read up to. They are valid until the next call, which
+// uses their memory again.
 func (m *Manager) collect(from journal.LSN) (entries []entry, to journal.LSN, more bool, err error) {
 	records, size, most := 0, 0, m.applier.size.max()
-	to = m.applier.read.next(from)
+	to, entries = m.applier.read.next(from), m.applier.entries[:0]
+	data := m.applier.data[:0]
 	for r, err := range m.o.Journal.Read(to, most, batchBytesMax) {
 		if err != nil {
 			return nil, to, false, err
@@ -139,9 +143,11 @@ func (m *Manager) collect(from journal.LSN) (entries []entry, to journal.LSN, mo
 		records++
 		size += len(r.Data)
 		if r.Kind == kindSettlement {
-			entries = append(entries, entry{r.LSN, slices.Clone(r.Data)})
+			data = append(data, r.Data...)
+			entries = append(entries, entry{r.LSN, data[len(data)-len(r.Data):]})
 		}
 	}
+	m.applier.entries, m.applier.data = entries, data
 	return entries, to, records == most || size >= batchBytesMax, nil
 }
 

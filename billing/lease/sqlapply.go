@@ -1,9 +1,9 @@
 package lease
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -34,9 +34,13 @@ func (s *SQLStore) Counts() Counts { return Counts{Late: s.late.Load(), Overruns
 func (s *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
 	var result string
 	var applied, late, overruns int64
-	const query = `select result, applied, late, overruns from apply_settlements($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	const query = `select result, applied, late, overruns
+		from apply_settlements($1, $2, $3, $4, $5, convert_from($6, 'UTF8')::jsonb, convert_from($7, 'UTF8')::jsonb, $8, $9)`
+	records, _ := arrays.Get().(*[]byte)
+	defer arrays.Put(records)
+	*records = appendArray((*records)[:0], batch.Records)
 	args := []any{
-		r.ID, r.Epoch, int64(batch.From), int64(batch.To), int64(batch.Open), array(batch.Records), array(batch.Marks),
+		r.ID, r.Epoch, int64(batch.From), int64(batch.To), int64(batch.Open), *records, appendArray(nil, batch.Marks),
 		s.ids.New("txn"), s.now().UTC(),
 	}
 	answer := []any{&result, &applied, &late, &overruns}
@@ -60,9 +64,20 @@ func (s *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.L
 	return journal.LSN(applied), nil
 }
 
-// array joins JSON values into one array as text, which is how the driver sends JSON.
-func array(values [][]byte) string {
-	return "[" + string(bytes.Join(values, []byte{','})) + "]"
+// arrays are buffers for the arrays of batches, which have up to some megabytes. The driver copies what it sends, and copies bytes once
+// and text twice.
+var arrays = sync.Pool{New: func() any { return new([]byte) }}
+
+// appendArray appends an array of JSON values.
+func appendArray(dst []byte, values [][]byte) []byte {
+	dst = append(dst, '[')
+	for i, value := range values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, value...)
+	}
+	return append(dst, ']')
 }
 
 // isStatementTimeout reports whether the database canceled a statement because it exceeded the statement timeout.
