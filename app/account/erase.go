@@ -12,7 +12,7 @@ import (
 
 // These are the pace and the limits of erasing closed accounts.
 const (
-	eraseEvery       = 5 * time.Second
+	eraseEvery       = 15 * time.Second
 	eraseRoundMax    = time.Minute
 	eraseAccountsMax = 20 // One round erases from at most this many accounts.
 	eraseBatchMax    = 500

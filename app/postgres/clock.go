@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	clockEvery    = 10 * time.Second // This is the time between two measurements.
+	clockEvery    = 30 * time.Second // This is the time between two measurements.
 	clockAskMax   = time.Second      // A slower measurement is ignored, because it may be wrong by half of its duration.
 	differenceMax = time.Second      // A smaller difference of the clocks is ignored.
 )

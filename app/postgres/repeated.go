@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -17,6 +18,12 @@ type Repeated struct {
 	prepared map[string]*sqlx.Stmt
 }
 
+// Workers that repeat their statements at the same moments take turns, so that one connection of a pool is enough for them and the other
+// processes of the database sleep. A worker waits at most turnWaitMax for a statement that takes long.
+const turnWaitMax = 50 * time.Millisecond
+
+var turns = make(chan struct{}, 1)
+
 // Repeat returns a Repeated whose statements run on a pool.
 func Repeat(db *sqlx.DB) *Repeated { return &Repeated{db: db, prepared: map[string]*sqlx.Stmt{}} }
 
@@ -30,6 +37,11 @@ func (r *Repeated) GetContext(ctx context.Context, dest any, query string, args 
 	r.mu.Unlock()
 	if err != nil {
 		return err
+	}
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+	case <-time.After(turnWaitMax):
 	}
 	return statement.GetContext(ctx, dest, args...)
 }

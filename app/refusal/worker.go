@@ -11,6 +11,7 @@ import (
 // These limits apply to writing and deleting refusals.
 const (
 	writeAfter    = 250 * time.Millisecond // Refusals of so much time are written together.
+	lookEvery     = 10 * time.Second       // Samples that have become due are written this often.
 	writeTimeMax  = 3 * time.Second
 	ownersTimeMax = 2 * time.Second
 	// writeRowsMax bounds the rows of one statement that writes.
@@ -25,7 +26,7 @@ const (
 // Run writes refusals and deletes old ones until ctx ends. What waits then is written once more.
 func (l *Log) Run(ctx context.Context) error {
 	workqueue.Run(ctx, l.o.Log,
-		workqueue.Task{Name: "write refusals", Every: sampleEvery, Wakes: l.added, Work: func(ctx context.Context) (more bool, err error) {
+		workqueue.Task{Name: "write refusals", Every: lookEvery, Wakes: l.added, Work: func(ctx context.Context) (more bool, err error) {
 			select {
 			case <-ctx.Done():
 				return false, nil // Run writes the rest.

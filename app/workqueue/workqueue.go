@@ -15,7 +15,7 @@ import (
 // Task is work that repeats.
 type Task struct {
 	Name  string          // Name is the name of the task in logs.
-	Every time.Duration   // Every is the pause before the task runs again.
+	Every time.Duration   // Every is the time between the starts of two runs, and the pause after a run that took longer.
 	Wakes <-chan struct{} // A value from Wakes ends the pause. Wakes may be nil.
 	// Work does a limited part of what is due. It reports whether more may be due, and then runs again without a pause.
 	Work func(ctx context.Context) (more bool, err error)
@@ -37,7 +37,10 @@ func Run(ctx context.Context, log *slog.Logger, tasks ...Task) {
 }
 
 func (t Task) run(ctx context.Context, log *slog.Logger) {
+	rhythm := time.NewTicker(t.Every)
+	defer rhythm.Stop()
 	for ctx.Err() == nil {
+		began := time.Now()
 		more, err := t.Work(ctx)
 		if err != nil && ctx.Err() == nil {
 			log.Warn("background task failed, retrying", "task", t.Name, "error", err)
@@ -45,10 +48,13 @@ func (t Task) run(ctx context.Context, log *slog.Logger) {
 		if more && err == nil {
 			continue
 		}
+		if time.Since(began) >= t.Every { // Long work is followed by a whole pause.
+			rhythm.Reset(t.Every)
+		}
 		select {
 		case <-ctx.Done():
 		case <-t.Wakes:
-		case <-time.After(t.Every):
+		case <-rhythm.C:
 		}
 	}
 }

@@ -103,8 +103,10 @@ func (m *Manager) finish(ctx context.Context, b *leaseTable) error {
 func (m *Manager) renewLoop(ctx context.Context) {
 	wait := time.Duration(0)
 	for m.pause(ctx, wait) == nil {
-		wait = renewEvery
-		if err := m.renew(ctx); err != nil && ctx.Err() == nil {
+		began := m.mono()
+		err := m.renew(ctx)
+		wait = max(renewEvery-(m.mono()-began), renewRetryEvery)
+		if err != nil && ctx.Err() == nil {
 			wait = renewRetryEvery
 			m.o.Log.Warn("replica heartbeat failed", "error", err)
 		}

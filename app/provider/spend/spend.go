@@ -19,6 +19,7 @@ const (
 	// readEvery is the time between two readings of the sums. A call settles within a fraction of a second after its end, so every replica
 	// knows a cap as reached within 5 s after the end of the call that reached it.
 	readEvery = 2 * time.Second
+	restEvery = 5 * time.Second // While no provider has a cap, the tracker looks this often whether one has.
 	readMax   = 2 * time.Second // This is the time limit of one reading.
 	// keptMonths is how many months of sums are kept before the current one.
 	keptMonths = 2
@@ -226,7 +227,7 @@ func (t *Tracker) logChanges() {
 func (t *Tracker) Run(ctx context.Context) error {
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()
-	away := false
+	away, every := false, readEvery
 	for {
 		select {
 		case <-ctx.Done():
@@ -240,6 +241,14 @@ func (t *Tracker) Run(ctx context.Context) error {
 			t.o.Log.Warn("spend: database unavailable, keeping last sums", "error", err)
 		}
 		away = err != nil
+		next := restEvery
+		if t.hasCaps() {
+			next = readEvery
+		}
+		if next != every {
+			every = next
+			tick.Reset(every)
+		}
 	}
 }
 
