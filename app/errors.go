@@ -136,8 +136,7 @@ func (e *Error) Final() *Error {
 	return e
 }
 
-// AsError returns the *Error inside err, or wraps another error as Internal with a message that reveals nothing. It returns nil for
-// nil.
+// AsError returns the *Error inside err, or wraps another error as Internal with a message that reveals nothing. It returns nil for nil.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil

@@ -18,9 +18,8 @@ type IDs struct {
 	Random io.Reader
 }
 
-// New returns prefix, an underscore and a lower-cased ULID: 48 bits of milliseconds and 80 random bits, sortable by
-// time. Access is checked by owner, so ids need not be secret. New panics when the source of randomness fails, which crypto/rand
-// never does.
+// New returns prefix, an underscore and a lower-cased ULID: 48 bits of milliseconds and 80 random bits, sortable by time. Access is checked
+// by owner, so ids need not be secret. New panics when the source of randomness fails, which crypto/rand never does.
 func (g IDs) New(prefix string) string {
 	s, _ := idSpaces.Get().(*idSpace)
 	defer idSpaces.Put(s)

@@ -117,8 +117,7 @@ func (l *Ledger) Budgets(ctx context.Context, accountID string) (map[string]Budg
 	return budgets, nil
 }
 
-// Reached returns the highest of the given shares, in hundredths, that the spending of this period has passed, or zero for
-// none.
+// Reached returns the highest of the given shares, in hundredths, that the spending of this period has passed, or zero for none.
 func (b Budget) Reached(shares []int) (reached int) {
 	const whole = 100
 	for _, share := range shares {

@@ -76,8 +76,7 @@ var grantSources = map[GrantKind]string{
 // goes first, then the oldest grant.
 var grantPriorities = map[GrantKind]int{Trial: 10, Promotional: 20, Adjustment: 20, Purchased: 30}
 
-// Grant is credit for an account. Source makes it happen once: the trial of an account, a payment, or an operator's
-// reference.
+// Grant is credit for an account. Source makes it happen once: the trial of an account, a payment, or an operator's reference.
 type Grant struct {
 	AccountID string
 	Kind      GrantKind
@@ -170,9 +169,8 @@ func metadata(kind, reason, operator string) (string, error) {
 	return string(meta), err
 }
 
-// HoldFor reserves credit for a job that outlives its request and this process. It runs in the caller's transaction and
-// reserves all of Want or nothing, from the account and from the key's budget. A hold that is not settled within the given
-// time is released.
+// HoldFor reserves credit for a job that outlives its request and this process. It runs in the caller's transaction and reserves all of
+// Want or nothing, from the account and from the key's budget. A hold that is not settled within the given time is released.
 func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest, lasting time.Duration) (Hold, error) {
 	if r.ID == "" || r.Want < 0 || lasting < time.Minute {
 		return Hold{}, fmt.Errorf("billing: hold %q: wants %d for %s", r.ID, r.Want, lasting)

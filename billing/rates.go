@@ -131,9 +131,8 @@ func (c *RateCard) Cost(u meter.Counts, t meter.Terms) (app.Amount, error) {
 	return app.Amount(nanos), nil
 }
 
-// Affordable is the largest quantity of m that can be added to fixed while the total cost stays within budget, or zero when
-// fixed alone exceeds it. It is exact for a card without conditions, as Highest returns it: one more would exceed the budget or the
-// limit of a count.
+// Affordable is the largest quantity of m that can be added to fixed while the total cost stays within budget, or zero when fixed alone
+// exceeds it. It is exact for a card without conditions, as Highest returns it: one more would exceed the budget or the limit of a count.
 func (c *RateCard) Affordable(budget app.Amount, fixed meter.Counts, m meter.Meter) int64 {
 	if m >= meter.Count || budget < 0 || len(c.Conditions) > 0 {
 		return 0

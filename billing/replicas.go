@@ -27,8 +27,7 @@ type Replica struct {
 	Marks  int64      `db:"marks"`
 }
 
-// Replicas lists live replicas, those lost in the last day, and those with credit to return or calls to settle, the latest
-// first.
+// Replicas lists live replicas, those lost in the last day, and those with credit to return or calls to settle, the latest first.
 func (l *Ledger) Replicas(ctx context.Context) ([]Replica, error) {
 	var list []Replica
 	err := l.db.SelectContext(ctx, &list, `

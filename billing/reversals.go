@@ -22,8 +22,7 @@ const (
 	Disputed RefundKind = "dispute" // The customer's bank took the money back.
 )
 
-// Refund takes back credit whose payment was returned. Source makes it happen once. Grant is the source of the credit that it
-// takes first.
+// Refund takes back credit whose payment was returned. Source makes it happen once. Grant is the source of the credit that it takes first.
 type Refund struct {
 	AccountID string
 	Kind      RefundKind

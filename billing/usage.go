@@ -362,8 +362,7 @@ type RequestTiming struct {
 	Attempts []Attempt     // Attempts are the first ones, in no order.
 }
 
-// Attempt is one request to a provider, with what the account may know of it. Times are counted from the beginning of the
-// call.
+// Attempt is one request to a provider, with what the account may know of it. Times are counted from the beginning of the call.
 type Attempt struct {
 	Provider string
 	Status   int           // Status is the provider's response status; zero means none.

@@ -21,8 +21,7 @@ import (
 	"umg/billing"
 )
 
-// User is a person who signs in, seen as a member of an account. One who is a member of none has no AccountID, no role
-// and no right.
+// User is a person who signs in, seen as a member of an account. One who is a member of none has no AccountID, no role and no right.
 type User struct {
 	ID        string   `db:"id"`
 	Email     string   `db:"email"`
@@ -103,8 +102,7 @@ func New(db *sqlx.DB, ledger *billing.Ledger, o Options) *Service {
 // User returns the user with the account they joined first.
 func (s *Service) User(ctx context.Context, id string) (User, error) { return s.UserIn(ctx, id, "") }
 
-// UserIn returns the user as a member of an account. Where they are no member of it, or it is closed, it is the account
-// they joined first.
+// UserIn returns the user as a member of an account. Where they are no member of it, or it is closed, it is the account they joined first.
 func (s *Service) UserIn(ctx context.Context, id, accountID string) (User, error) {
 	if !app.ValidID(accountID) {
 		accountID = ""

@@ -194,8 +194,7 @@ func (s *Service) SetRole(ctx context.Context, p app.Principal, userID string, r
 	return m, postgres.StoreError("account: change role", err)
 }
 
-// RemoveMember ends a membership. What the member made stays with the account; what they see of it ends with their next
-// request.
+// RemoveMember ends a membership. What the member made stays with the account; what they see of it ends with their next request.
 func (s *Service) RemoveMember(ctx context.Context, p app.Principal, userID string) (m Member, err error) {
 	err = s.manage(ctx, p, app.ManageMembers, func(d memberChange) error {
 		if m, err = d.member(ctx, userID); err != nil {

@@ -33,8 +33,7 @@ const (
 	tokenBytes        = 32
 )
 
-// These are the names of the cookie. With the prefix, browsers take it only from us, over a secure connection and for the whole
-// host.
+// These are the names of the cookie. With the prefix, browsers take it only from us, over a secure connection and for the whole host.
 const (
 	secureCookie   = "__Host-umg"
 	insecureCookie = "umg"

@@ -10,8 +10,7 @@ import (
 	"umg/billing"
 )
 
-// LimitPeriods are the periods of an account's spend limit. A spend limit always resets: the total that an account may spend is its
-// credit.
+// LimitPeriods are the periods of an account's spend limit. A spend limit always resets: the total that an account may spend is its credit.
 func LimitPeriods() []billing.Period {
 	return []billing.Period{billing.EachDay, billing.EachWeek, billing.EachMonth}
 }

@@ -332,8 +332,7 @@ func (s *Service) freshCodes(ctx context.Context, tx *sqlx.Tx, userID string) ([
 	return codes, replaceCodes(ctx, tx, userID, hashes)
 }
 
-// plainCode is a code as it was meant: without blanks and dashes, in small letters, and with the letters that stand for
-// digits as such.
+// plainCode is a code as it was meant: without blanks and dashes, in small letters, and with the letters that stand for digits as such.
 func plainCode(code string) string {
 	const longest = 64
 	if len(code) > longest {

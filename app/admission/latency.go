@@ -14,8 +14,7 @@ const (
 	climbMax  = 120 // The pressure rises by at most this many thousandths per look.
 	climbPer  = 40  // The pressure rises by this many thousandths per look for each LateMax of delay.
 	fall      = 40  // The pressure falls by this many thousandths per look.
-	// patience is how many looks in a row must be late before the first call is refused. A shorter queue is a burst, which ends by
-	// itself.
+	// patience is how many looks in a row must be late before the first call is refused. A shorter queue is a burst, which ends by itself.
 	patience = 10
 	// patienceAgain is the number of late looks while calls are already refused.
 	patienceAgain  = 2

@@ -255,8 +255,7 @@ func (r *Cache) ask(ctx context.Context, f seal.Fingerprint, now time.Time) (*ca
 	}
 }
 
-// read queries the store and remembers the answer. It belongs to all who wait for it, so it does not end with the
-// first of them.
+// read queries the store and remembers the answer. It belongs to all who wait for it, so it does not end with the first of them.
 func (r *Cache) read(ctx context.Context, f seal.Fingerprint) (*cachedKey, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupMax)
 	defer cancel()

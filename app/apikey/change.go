@@ -163,8 +163,7 @@ func (s *Service) changeKey(
 	}))
 }
 
-// Update changes what the patch names, the budget with the rest, and returns the key as it is then. Every replica
-// knows within a second.
+// Update changes what the patch names, the budget with the rest, and returns the key as it is then. Every replica knows within a second.
 func (s *Service) Update(ctx context.Context, p app.Principal, id string, patch Patch) (Key, error) {
 	err := s.changeKey(ctx, p, id, "update key", func(tx *sqlx.Tx, k Key) (audit.Event, error) {
 		before := k.Spec

@@ -10,9 +10,8 @@ import (
 	"umg/app/postgres"
 )
 
-// setNetworksUsed notes from which networks keys of any account were used, and forgets those beyond what a key may have. A network
-// is news when the key was known from elsewhere and not from there lately. Rows are written in one order, since every replica does
-// this.
+// setNetworksUsed notes from which networks keys of any account were used, and forgets those beyond what a key may have. A network is news
+// when the key was known from elsewhere and not from there lately. Rows are written in one order, since every replica does this.
 func setNetworksUsed(ctx context.Context, q postgres.Queryer, uses []networkUse, at map[networkUse]time.Time) error {
 	hashes, networks, times := make(pq.ByteaArray, len(uses)), make(pq.StringArray, len(uses)), make([]time.Time, len(uses))
 	for i, use := range uses {

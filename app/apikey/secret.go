@@ -53,8 +53,7 @@ func checksum(body string) (digits [checksumChars]byte) {
 	return digits
 }
 
-// wellFormed reports whether s has the shape of a key and its checksum holds. It says nothing about whether the key
-// was ever made.
+// wellFormed reports whether s has the shape of a key and its checksum holds. It says nothing about whether the key was ever made.
 func wellFormed(s string) bool {
 	body, found := strings.CutPrefix(s, secretPrefix)
 	if !found || len(body) != secretChars+checksumChars {

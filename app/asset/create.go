@@ -229,9 +229,8 @@ func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) 
 	return row.created(), nil
 }
 
-// handOver gives a row to the worker when it is uncertain whether the upstream has the asset. The worker waits until the
-// upstream must be done with it. When the call took too long, its claim stays as it is, because the upstream may still
-// work on it.
+// handOver gives a row to the worker when it is uncertain whether the upstream has the asset. The worker waits until the upstream must be
+// done with it. When the call took too long, its claim stays as it is, because the upstream may still work on it.
 func (s *Service) handOver(ctx context.Context, row *assetRow, f *provider.Fault) error {
 	wait := cutWait
 	switch {
@@ -292,8 +291,7 @@ func (s *Service) keeper(row *assetRow) (*catalog.Provider, bool) {
 // sourceParams are the members of a registration that its caller chose, with what they are called here.
 var sourceParams = map[string]string{"url": "url", "type": "asset_type", "name": "name"}
 
-// refusal is the caller's error when the provider did not take an asset. The caller can act on what the provider says of
-// the source.
+// refusal is the caller's error when the provider did not take an asset. The caller can act on what the provider says of the source.
 func refusal(f *provider.Fault) error {
 	param := sourceParams[f.Err.Param]
 	if param == "" && f.Err.Param == "" && (f.Status == http.StatusUnprocessableEntity || f.Status == http.StatusUnsupportedMediaType ||

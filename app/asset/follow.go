@@ -19,8 +19,7 @@ const (
 	referencesMax  = 100
 )
 
-// rank orders the states: an asset only goes to one that is not lower. Words of an upstream that are not ours are a way of
-// being processed.
+// rank orders the states: an asset only goes to one that is not lower. Words of an upstream that are not ours are a way of being processed.
 func (s State) rank() int {
 	switch s {
 	case Created:

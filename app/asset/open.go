@@ -14,9 +14,8 @@ import (
 
 const startBytesMax = 512 // These bytes are enough to recognise a picture.
 
-// Open fetches the source of a picture, to be looked at. What came to be there since the picture was checked is checked
-// again. The caller closes the body, which ends with egress.ErrBodyTooLarge beyond 30 MiB; size is -1 when the server does
-// not say.
+// Open fetches the source of a picture, to be looked at. What came to be there since the picture was checked is checked again. The caller
+// closes the body, which ends with egress.ErrBodyTooLarge beyond 30 MiB; size is -1 when the server does not say.
 func (s *Service) Open(ctx context.Context, p app.Principal, id string) (body io.ReadCloser, mediaType string, size int64, err error) {
 	row, err := s.row(ctx, p.AccountID, id)
 	if err != nil {

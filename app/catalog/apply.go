@@ -17,8 +17,7 @@ import (
 )
 
 // Apply puts the file in force, or nothing of it when it has problems. Prices that differ become a new version of the rate card of the
-// model, and models that the file lacks are retired. Every replica is notified. A file that equals the catalog in force changes
-// nothing.
+// model, and models that the file lacks are retired. Every replica is notified. A file that equals the catalog in force changes nothing.
 func Apply(ctx context.Context, db *sqlx.DB, f File) error {
 	return ApplyAs(ctx, db, f, HistoryAction{})
 }
@@ -63,8 +62,7 @@ func equal(a, b File) (bool, error) {
 	return same, err
 }
 
-// equalParts compares two lists. Entries that differ in memory may still be equal as YAML: an absent list and an empty one, for
-// instance.
+// equalParts compares two lists. Entries that differ in memory may still be equal as YAML: an absent list and an empty one, for instance.
 func equalParts[T any](a, b []T) (bool, error) {
 	if len(a) != len(b) {
 		return false, nil

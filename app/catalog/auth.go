@@ -10,8 +10,7 @@ import (
 // AuthKind is the way in which a provider takes its credential.
 type AuthKind string
 
-// These are the kinds of authentication. The credential of the first ones is one text. The others compute a signature or a token
-// from it.
+// These are the kinds of authentication. The credential of the first ones is one text. The others compute a signature or a token from it.
 const (
 	AuthBearer AuthKind = "bearer"
 	AuthHeader AuthKind = "header"

@@ -37,9 +37,8 @@ func (c *Contract) Check(body []byte) error {
 // Hint is a setting that the style of a contract takes and its model does not take.
 type Hint = jsonschema.Hint
 
-// Admit checks a body as Check does, except that hints which the style takes and the model does not take are not faults. It
-// returns them in the order of the body. It does not read strings that are known to be correct JSON, from their first quotes to after
-// their last ones.
+// Admit checks a body as Check does, except that hints which the style takes and the model does not take are not faults. It returns them in
+// the order of the body. It does not read strings that are known to be correct JSON, from their first quotes to after their last ones.
 func (c *Contract) Admit(body []byte, correct [][2]int) ([]Hint, error) {
 	schema, err := c.form.compiled()
 	if err != nil {

@@ -25,8 +25,7 @@ type Range struct {
 // Number is a JSON number as it was written, so that a bound is never rounded to a float.
 type Number string
 
-// UnmarshalYAML reads the scalar as it is written in the file. It returns an error when the scalar is not a number or no float can hold
-// it.
+// UnmarshalYAML reads the scalar as it is written in the file. It returns an error when the scalar is not a number or no float can hold it.
 func (n *Number) UnmarshalYAML(v *yaml.Node) error {
 	t, err := jsontree.Parse([]byte(v.Value))
 	if err != nil || t.Kind != jsontext.KindNumber {

@@ -244,9 +244,8 @@ func (t FileTimeouts) withDefaults(base Timeouts) Timeouts {
 // SecretLookup finds the value behind a ${NAME} referenceForm.
 type SecretLookup func(name string) (string, bool)
 
-// NewSnapshot prepares a file without a database. Each rate card has the id of its model, followed by @1, and
-// each cost card that of its route. It returns an error when
-// a contract of the file cannot be made.
+// NewSnapshot prepares a file without a database. Each rate card has the id of its model, followed by @1, and each cost card that of its
+// route. It returns an error when a contract of the file cannot be made.
 func NewSnapshot(f File, o Options) (*Snapshot, error) {
 	contracts, err := newContractBuilder(o)
 	if err != nil {

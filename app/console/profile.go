@@ -79,8 +79,7 @@ func (c *Console) setTimes(p *page.Page) error {
 	return c.RedirectWithToast(p, ui.Success, "Dates and numbers are saved.", settingsPath)
 }
 
-// refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it
-// knows it.
+// refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it knows it.
 func (c *Console) refuseProfile(p *page.Page, err error, put func(*settingpages.Profile, *app.Error) bool) error {
 	refusal := app.AsError(err)
 	v, readErr := c.profileOf(p)

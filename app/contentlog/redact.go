@@ -176,8 +176,7 @@ func behind(find func(string, int, int) (int, int, bool)) func(string, int, int)
 	return func(text string, _, end int) (int, int, bool) { return find(text, end, end) }
 }
 
-// named finds the value that follows a name and a colon or an equals sign, as headers, JSON, JSON within JSON, forms and settings
-// write it.
+// named finds the value that follows a name and a colon or an equals sign, as headers, JSON, JSON within JSON, forms and settings write it.
 func named(text string, _, end int) (int, int, bool) {
 	from, said := end, false
 	for from < len(text) && from-end < betweenMax && betweens[text[from]] {

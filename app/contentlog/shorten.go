@@ -24,9 +24,8 @@ func charset(chars string) *[256]bool {
 	return &set
 }
 
-// appendShort appends src with files in it replaced by their sizes, at most so many bytes of it, and says whether something is
-// missing. It looks at most characters once and at those of plain words seldom: where the last of so many is none of Base64, no file
-// covers it.
+// appendShort appends src with files in it replaced by their sizes, at most so many bytes of it, and says whether something is missing. It
+// looks at most characters once and at those of plain words seldom: where the last of so many is none of Base64, no file covers it.
 func appendShort(dst, src []byte, most int) (out []byte, cut bool) {
 	most += len(dst)
 	from, at := 0, 0

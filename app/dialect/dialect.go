@@ -23,8 +23,7 @@ type Dialect struct {
 	NewStream func(a llm.ResponseOptions) Stream
 	// ReadBody reads a whole JSON answer of the same style. The answer keeps raw.
 	ReadBody func(raw []byte, a llm.ResponseOptions) (Body, error)
-	// Frames writes a whole JSON answer as the frames of a stream, for upstreams that answer JSON to a call that asked
-	// for a stream.
+	// Frames writes a whole JSON answer as the frames of a stream, for upstreams that answer JSON to a call that asked for a stream.
 	Frames func(raw []byte) ([]byte, error)
 	// Status returns the HTTP status of an error, and AppendError appends its body.
 	Status      func(*app.Error) int

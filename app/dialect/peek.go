@@ -325,9 +325,8 @@ func peekNative(body []byte, allowed llm.ExtraSet) (Head, error) {
 	return h, nil
 }
 
-// measureMedia counts what can become input tokens of the conversation. Media are only counted in the parts of turns. Elsewhere, such
-// as in the arguments of a call, the same members are text that the model reads. A request without members that may have media is not
-// scanned.
+// measureMedia counts what can become input tokens of the conversation. Media are only counted in the parts of turns. Elsewhere, such as in
+// the arguments of a call, the same members are text that the model reads. A request without members that may have media is not scanned.
 func (h *Head) measureMedia(body []byte, turn func(value []byte) mediaSize) {
 	h.TextTokens, h.DenseBytes, h.DenseTokens = h.text.units/unitsPerToken, h.text.denseBytes, (h.text.denseHalves+1)/2
 	if !h.text.hasMedia {

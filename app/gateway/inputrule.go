@@ -45,8 +45,7 @@ var inputRules = []inputRule{
 	{bytesPerToken: 30, prompt: 64, tools: 448, tool: 64, typedTool: 512, image: 4096},
 }
 
-// opaqueTokens is added for each document, sound or film whose data the request has, as a page may have more tokens than its bytes
-// show.
+// opaqueTokens is added for each document, sound or film whose data the request has, as a page may have more tokens than its bytes show.
 const opaqueTokens = 2048
 
 // tenths is the unit of inputRule.bytesPerToken.

@@ -113,9 +113,8 @@ func (p *pipeline) begin(g *Gateway, request *Call) {
 	p.funding.credit, p.funding.startedAt = g.o.CreditManager, p.started
 }
 
-// Generate answers one text call. It shows all steps of a call in their order. It returns an error only when nothing was sent; the
-// caller then writes the response for it. A later error is written into the stream, in the format of the call's style, and is part of
-// the report.
+// Generate answers one text call. It shows all steps of a call in their order. It returns an error only when nothing was sent; the caller
+// then writes the response for it. A later error is written into the stream, in the format of the call's style, and is part of the report.
 func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*Report, error) {
 	p := takePipeline(g, &call)
 	defer p.recycle()

@@ -54,8 +54,7 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(err)
 }
 
-// alarm logs what an operator must act on: a cost that could not be held, and usage without a price. Of a route the latter is logged
-// once.
+// alarm logs what an operator must act on: a cost that could not be held, and usage without a price. Of a route the latter is logged once.
 func (p *pipeline) alarm() {
 	o := p.end()
 	route := ""

@@ -66,9 +66,8 @@ func (b *requestBuilder) rewrite(x *translate.Exchange, rules *quirk.Rules) erro
 	return nil
 }
 
-// exchange passes the request through unchanged when the route has the client's style. It only removes the thoughts of other
-// providers from the history, and the extras that the route does not serve, which it lists. For a route of another style it translates
-// the request.
+// exchange passes the request through unchanged when the route has the client's style. It only removes the thoughts of other providers from
+// the history, and the extras that the route does not serve, which it lists. For a route of another style it translates the request.
 func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*translate.Exchange, []string, error) {
 	c := b.call
 	if route.Style == c.request.Style && !b.mustFetchImages(route) {

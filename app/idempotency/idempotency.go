@@ -67,11 +67,9 @@ type Request struct {
 	Body      []byte
 	ResultID  string // ResultID is the id of what the request makes when it is the first with its key.
 
-	// Fresh means that a request which died before it prepared an answer has made nothing. A repetition then uses its own
-	// ResultID.
+	// Fresh means that a request which died before it prepared an answer has made nothing. A repetition then uses its own ResultID.
 	Fresh bool
-	// Stream means that the answer cannot be replayed: once the request has ended or died, a repetition gets an empty
-	// Answer.
+	// Stream means that the answer cannot be replayed: once the request has ended or died, a repetition gets an empty Answer.
 	Stream bool
 }
 
@@ -96,8 +94,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// Begin claims the key. A key whose request still runs is a Conflict; one that came with another body is
-// Unprocessable.
+// Begin claims the key. A key whose request still runs is a Conflict; one that came with another body is Unprocessable.
 func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 	if len(r.Key) > keyBytesMax || r.Key == "" || !printable(r.Key) {
 		return Claim{}, app.Errorf(app.Invalid, "invalid_request_error",

@@ -136,8 +136,7 @@ func (o *object) misspelt(name []byte) string {
 	return o.folded[string(folded[:len(name)])]
 }
 
-// misspeltBeyondASCII is misspelt for names with letters outside ASCII that equal an ASCII letter in another case, such as the
-// Kelvin sign.
+// misspeltBeyondASCII is misspelt for names with letters outside ASCII that equal an ASCII letter in another case, such as the Kelvin sign.
 func (o *object) misspeltBeyondASCII(name string) string {
 	for _, m := range o.members {
 		if strings.EqualFold(m.name, name) {

@@ -134,8 +134,7 @@ type callState struct {
 	next int
 }
 
-// callQueue is the list of calls with one id, by their indexes. Those from first on have no result yet; first is noCall when all have
-// one.
+// callQueue is the list of calls with one id, by their indexes. Those from first on have no result yet; first is noCall when all have one.
 type callQueue struct{ first, last int }
 
 const noCall = -1
@@ -176,8 +175,7 @@ func (l *callList) answer(p *Part) (call *callState, known bool) {
 	return call, true
 }
 
-// checkCalls checks that each call has its result and each result its call. Calls that share an id get their results in
-// order.
+// checkCalls checks that each call has its result and each result its call. Calls that share an id get their results in order.
 func (r *Request) checkCalls(upstream *Traits) error {
 	list := callList{}
 	turn, role := 0, System

@@ -10,9 +10,8 @@ type FrameCounter interface {
 type DeliveredStream interface {
 	// Note records the next frame: its event line, which may be empty, and its data.
 	Note(event, data []byte)
-	// Resume makes an encoder that continues after the last frame, with the ids and the numbers that the client knows. Open is the
-	// kind of the part that has not ended yet, or zero, and text is its text so far. It reports false when the state at the client is
-	// not certain.
+	// Resume makes an encoder that continues after the last frame, with the ids and the numbers that the client knows. Open is the kind of
+	// the part that has not ended yet, or zero, and text is its text so far. It reports false when the state at the client is not certain.
 	Resume(open PartKind, text string) (StreamEncoder, bool)
 }
 

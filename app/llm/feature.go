@@ -59,13 +59,11 @@ func (f Feature) Translated() bool {
 // Traits are the rules of a style that a translation must know.
 type Traits struct {
 	Style Style
-	// Fields are the names of the features in the style, for error messages and lists. The style cannot express a feature without a
-	// name.
+	// Fields are the names of the features in the style, for error messages and lists. The style cannot express a feature without a name.
 	Fields [FeatureCount]string
 	// Conversation is the name of the list of turns in the style.
 	Conversation string
-	// StopsMax is how many stop sequences a request may have; zero when the style has none. StopsBlank allows one that is only white
-	// space.
+	// StopsMax is how many stop sequences a request may have; zero when the style has none. StopsBlank allows one that is only white space.
 	StopsMax   int
 	StopsBlank bool
 	// TurnsBlank means that a turn may be white space only.

@@ -95,8 +95,7 @@ const (
 	System
 )
 
-// Turn is what one role says before the other. The codecs merge consecutive messages of one role into one turn, except turns of the
-// system.
+// Turn is what one role says before the other. The codecs merge consecutive messages of one role into one turn, except turns of the system.
 type Turn struct {
 	Role Role
 	// Name is the name of the participant in styles that have one.

@@ -80,8 +80,7 @@ func (s *Service) attempt(ctx context.Context, c claimed) {
 	}
 }
 
-// record stores the result of an attempt, and retries while the database is unavailable: a mail without a stored result is sent
-// twice.
+// record stores the result of an attempt, and retries while the database is unavailable: a mail without a stored result is sent twice.
 func (s *Service) record(ctx context.Context, c claimed, v sendResult, now time.Time) error {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
 	defer cancel()

@@ -62,8 +62,7 @@ type Thumbnailer struct {
 	timeMax time.Duration
 }
 
-// New finds ffmpeg; program is its path, empty for the one on PATH. Without one the Maker exists and answers
-// ErrUnavailable.
+// New finds ffmpeg; program is its path, empty for the one on PATH. Without one the Maker exists and answers ErrUnavailable.
 func New(program string) *Thumbnailer {
 	if program == "" {
 		program = "ffmpeg"
@@ -174,8 +173,7 @@ const (
 
 var errTooMuch = errors.New("the program wrote too much")
 
-// bounded keeps what a program writes, up to a bound. Past it a strict one fails, which ends the program, and
-// another forgets.
+// bounded keeps what a program writes, up to a bound. Past it a strict one fails, which ends the program, and another forgets.
 type bounded struct {
 	kept   []byte
 	most   int

@@ -43,8 +43,7 @@ const (
 	Balance Sort = "balance" // The highest balance comes first.
 )
 
-// Query says which accounts are listed. After is the last account of the page before, and Below its balance in the order of
-// balances.
+// Query says which accounts are listed. After is the last account of the page before, and Below its balance in the order of balances.
 type Query struct {
 	Text  string // Text is a part of a member's e-mail address or of the account's name, or the whole id.
 	State State

@@ -15,9 +15,8 @@ import (
 	"umg/migrations"
 )
 
-// migrationLock is the advisory lock that one replica holds while it migrates ("umg"); the others retry every
-// lockEvery, and then find the schema migrated. A blocking lock would keep a snapshot open, which can stall the concurrent build
-// of an index.
+// migrationLock is the advisory lock that one replica holds while it migrates ("umg"); the others retry every lockEvery, and then find the
+// schema migrated. A blocking lock would keep a snapshot open, which can stall the concurrent build of an index.
 const (
 	migrationLock = 0x756d67
 	lockEvery     = 100 * time.Millisecond

@@ -36,8 +36,7 @@ type Options struct {
 	OneCore      bool          // OneCore keeps each statement from using more than one core of the database.
 }
 
-// Queryer is what a store function needs: a pool, a connection or a transaction, so that the caller decides what is
-// atomic.
+// Queryer is what a store function needs: a pool, a connection or a transaction, so that the caller decides what is atomic.
 type Queryer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryxContext(ctx context.Context, query string, args ...any) (*sqlx.Rows, error)

@@ -33,8 +33,7 @@ func InTx(ctx context.Context, db *sqlx.DB, fn func(tx *sqlx.Tx) error) error {
 	return nil
 }
 
-// unavailableCodes are the conditions in which the store is away or too busy, by SQLSTATE; two characters stand for a
-// whole class.
+// unavailableCodes are the conditions in which the store is away or too busy, by SQLSTATE; two characters stand for a whole class.
 var unavailableCodes = []string{
 	"08",    // This class is about connections.
 	"25006", // The database is read-only: a standby answered.

@@ -29,8 +29,7 @@ func promptByID(ctx context.Context, q postgres.Queryer, accountID, id string) (
 	return postgres.Get[promptRow](ctx, q, `select `+promptColumns+`where p.account_id = $1 and p.id = $2`, accountID, id)
 }
 
-// lockAccount lets one change of an account's prompts go ahead at a time, so that no two pass a limit together, and says how
-// much is kept.
+// lockAccount lets one change of an account's prompts go ahead at a time, so that no two pass a limit together, and says how much is kept.
 func lockAccount(ctx context.Context, tx postgres.Queryer, accountID string) (prompts int, bytes int64, err error) {
 	if _, err := tx.ExecContext(ctx, `select 1 from accounts where id = $1 for no key update`, accountID); err != nil {
 		return 0, 0, err

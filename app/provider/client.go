@@ -24,8 +24,7 @@ type Options struct {
 	Log    *slog.Logger // Log records tokens that cannot be renewed; it may be nil.
 }
 
-// Client sends calls to providers. It follows no redirects, uses no proxy of the environment and never asks for
-// compression.
+// Client sends calls to providers. It follows no redirects, uses no proxy of the environment and never asks for compression.
 type Client struct {
 	tls     *tls.Config
 	now     app.Clock

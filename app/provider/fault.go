@@ -164,10 +164,9 @@ func FaultOf(ctx context.Context, err error) *Fault {
 		if reason, ok := errors.AsType[*app.Error](cause); ok {
 			return &Fault{Class: ClassEnded, Retry: Nowhere, Err: reason}
 		}
-		// A client that has only closed its sending half also counts as one that left. The server takes the end of its
-		// input for the end of the connection. To distinguish the two the gateway would have to write, and the upstream
-		// would have to work on for clients that have left. Such a client gets an error that says so, and pays as one
-		// that left.
+		// A client that has only closed its sending half also counts as one that left. The server takes the end of its input for the end of
+		// the connection. To distinguish the two the gateway would have to write, and the upstream would have to work on for clients that
+		// have left. Such a client gets an error that says so, and pays as one that left.
 		return NewFault(ClassClient, err)
 	}
 	return NewFault(classOf(err), err)
@@ -217,6 +216,5 @@ func classOf(err error) Class {
 	return ClassReset
 }
 
-// NewRefusal is the fault of a call that cannot be sent to a route; e is the client's error. Another route may still
-// take the call.
+// NewRefusal is the fault of a call that cannot be sent to a route; e is the client's error. Another route may still take the call.
 func NewRefusal(e *app.Error) *Fault { return &Fault{Class: ClassEnded, Retry: Elsewhere, Err: e} }

@@ -170,8 +170,7 @@ func (b *bucket) fill(limit int64, period time.Duration, now time.Time) {
 	}
 }
 
-// need is what a call must find in the bucket. A call larger than a whole period needs a full one, or it could never
-// be made.
+// need is what a call must find in the bucket. A call larger than a whole period needs a full one, or it could never be made.
 func (b *bucket) need(n int64) float64 { return float64(min(n, b.limit)) }
 
 // dust forgives what fractions lose to rounding.
@@ -296,8 +295,7 @@ func (l *Limiter) Take(a Request) (*Slot, error) {
 	return s, met.explain(&a, &b)
 }
 
-// enter checks whether anything here blocks a call, and counts it here. Without counting there is a slot only for
-// what is refused.
+// enter checks whether anything here blocks a call, and counts it here. Without counting there is a slot only for what is refused.
 func (l *Limiter) enter(a *Request, b *[gatesCount]bounds, steps int) (*Slot, refusal) {
 	now := l.now()
 	sh := l.shard(a.AccountID)

@@ -9,9 +9,8 @@ import (
 // offlineGatesMax bounds the gates whose use is remembered while Redis is away. What further ones used is not carried over.
 const offlineGatesMax = 16 << 10
 
-// offlineUse is what this replica let through while Redis was away, less what the limits have refilled since. The
-// replica writes it to Redis when Redis is back: its buckets have refilled once for all replicas, while each replica let
-// a whole limit through.
+// offlineUse is what this replica let through while Redis was away, less what the limits have refilled since. The replica writes it to
+// Redis when Redis is back: its buckets have refilled once for all replicas, while each replica let a whole limit through.
 type offlineUse struct {
 	mu    sync.Mutex
 	gates map[string]*offlineGate

@@ -127,8 +127,7 @@ func (s *Slot) Release(usedTokens int64) {
 	}
 }
 
-// Withdraw ends a call as if it had never been let through, since it is to be counted against other limits. It takes the place of
-// Release.
+// Withdraw ends a call as if it had never been let through, since it is to be counted against other limits. It takes the place of Release.
 func (s *Slot) Withdraw() {
 	now := s.limiter.now()
 	if !s.end(0, now) {

@@ -211,8 +211,7 @@ func (s *Slot) tell(said *scriptReply) {
 	}
 }
 
-// settle returns the places of a call and corrects its tokens. No caller waits for it; what Redis does not learn ends
-// with the lease.
+// settle returns the places of a call and corrects its tokens. No caller waits for it; what Redis does not learn ends with the lease.
 func (s *shared) settle(le *lease, used int64) {
 	s.retire(le, isOver, used)
 	if le.alone && !s.up.Load() {

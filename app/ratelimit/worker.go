@@ -124,8 +124,7 @@ func (s *shared) join(ctx context.Context, c *connection) error {
 	return nil
 }
 
-// carryOver writes the offline use to Redis. When it fails half-way it is repeated later: a bucket that is empty by then
-// gets no emptier.
+// carryOver writes the offline use to Redis. When it fails half-way it is repeated later: a bucket that is empty by then gets no emptier.
 func (s *shared) carryOver(ctx context.Context, client rueidis.Client) error {
 	used := s.alone.pending(s.now(), s.o.Lease)
 	steps := make([]scriptArgs, len(used))
@@ -162,8 +161,7 @@ func (s *shared) keep(ctx context.Context, c *connection) error {
 	}
 }
 
-// renew extends all leases. This takes the place of a call that has ended since once more, so renew releases that place
-// again.
+// renew extends all leases. This takes the place of a call that has ended since once more, so renew releases that place again.
 func (s *shared) renew(ctx context.Context, client rueidis.Client) error {
 	s.mu.Lock()
 	leases := make([]*lease, 0, len(s.running))

@@ -25,8 +25,7 @@ func (s *Server) closingHandler() http.Handler {
 	})
 }
 
-// lameDuck fails /readyz and serves on for the lame-duck time, so that balancers stop sending before connections are
-// refused.
+// lameDuck fails /readyz and serves on for the lame-duck time, so that balancers stop sending before connections are refused.
 func (s *Server) lameDuck() {
 	s.draining.Store(true)
 	if s.o.LameDuck > 0 {

@@ -16,8 +16,7 @@ const (
 	staticPath  = "/static"
 )
 
-// contentSecurityPolicy lets pages load what the server itself serves and nothing else: no inline code, no third
-// party, no framing.
+// contentSecurityPolicy lets pages load what the server itself serves and nothing else: no inline code, no third party, no framing.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 	"font-src 'self'; connect-src 'self'; manifest-src 'self'; media-src 'self' blob:; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -76,8 +76,7 @@ func (a *answer) textPieces() iter.Seq[string] {
 	}
 }
 
-// answerTo derives the answer from the prompt alone, so that a test knows what comes and the body and the stream of
-// one prompt agree.
+// answerTo derives the answer from the prompt alone, so that a test knows what comes and the body and the stream of one prompt agree.
 func answerTo(p *prompt, f *fault) *answer {
 	a := &answer{}
 	// The caller asks for reasoning, or does not forbid it and the name of the model promises it.

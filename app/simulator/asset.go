@@ -386,8 +386,7 @@ func (a *asset) view(now time.Time) assetView {
 	return v
 }
 
-// named reports whether a text of the control routes means this asset: its id, its reference, or a part of its name or
-// its address.
+// named reports whether a text of the control routes means this asset: its id, its reference, or a part of its name or its address.
 func (a *asset) named(text string) bool {
 	return text == "" || a.id == text || a.Reference == text || strings.Contains(a.Name, text) || strings.Contains(a.URL, text)
 }

@@ -1,7 +1,6 @@
-// Package simulator is a believable upstream: it answers text calls in four styles and makes videos in three over
-// HTTP, derives every answer from the prompt, and fails on demand. It has its own readers and writers of these wire formats
-// and imports nothing of this module but testvideo, so that a mistake of the gateway cannot hide by being made on both
-// sides.
+// Package simulator is a believable upstream: it answers text calls in four styles and makes videos in three over HTTP, derives every
+// answer from the prompt, and fails on demand. It has its own readers and writers of these wire formats and imports nothing of this module
+// but testvideo, so that a mistake of the gateway cannot hide by being made on both sides.
 //
 // # Routes
 //
@@ -33,17 +32,15 @@
 //	call: NAME ARGUMENTS  on a line of its own, with tools: exactly this call, and one more for each such line
 //	simulate: SPEC        on the first line: a fault for this prompt, see below; the rest is the prompt
 //
-// With tools, a prompt that says "call" or "tool", or the name of one, or a tool choice that demands it, is answered
-// with a tool call; "both" or "parallel" makes it two, "narrate" puts a sentence before them. Arguments are made
-// from the JSON schema of the tool: "city=Rome" in the prompt gives that member, else words with a capital fill in.
-// A turn with tool results is answered with a text that quotes them. A JSON format is answered with the smallest
-// value of its schema. Attachments are acknowledged: "I see 1 image (image/png, 120 bytes)." Everything else gets a
-// short reply that mentions the prompt. Elements at its beginning whose names are of several words, such as
-// <environment_context>, are what coding tools add: they are counted and not answered.
-// A model whose name contains "reason", and any that is asked to, reasons first, and proves it by a signature where the style
-// has a place for one; a signature that comes back must be one that the same provider made. Limits of output and stop sequences are
-// respected. A conversation that ends with a text of the assistant has begun the answer, which is gone on with; the messages
-// style takes none that ends with white space.
+// With tools, a prompt that says "call" or "tool", or the name of one, or a tool choice that demands it, is answered with a tool call;
+// "both" or "parallel" makes it two, "narrate" puts a sentence before them. Arguments are made from the JSON schema of the tool:
+// "city=Rome" in the prompt gives that member, else words with a capital fill in. A turn with tool results is answered with a text that
+// quotes them. A JSON format is answered with the smallest value of its schema. Attachments are acknowledged: "I see 1 image (image/png,
+// 120 bytes)." Everything else gets a short reply that mentions the prompt. Elements at its beginning whose names are of several words,
+// such as <environment_context>, are what coding tools add: they are counted and not answered. A model whose name contains "reason", and
+// any that is asked to, reasons first, and proves it by a signature where the style has a place for one; a signature that comes back must
+// be one that the same provider made. Limits of output and stop sequences are respected. A conversation that ends with a text of the
+// assistant has begun the answer, which is gone on with; the messages style takes none that ends with white space.
 //
 // # Tokens
 //
@@ -178,11 +175,10 @@
 //
 // # Control
 //
-// With Options.Control, below /_control: GET and DELETE requests (finished=N&timeout=5s waits for N finished ones,
-// provider and text=PART OF A BODY narrow the list); GET, PUT {provider?, model?, spec} and DELETE faults; POST hold
-// (provider, model) and release (count=N lets N go and keeps holding); GET waiting (at_least=N&timeout=5s waits); GET
-// stats; GET renders (provider, text=PART OF A PROMPT); POST finish ends the renders on their way that id names: by id,
-// by the caller's own id or by a part of the prompt, without it all; assets too, by id, reference or a part of the name or
-// the address. GET assets (provider, group_id, text) lists what is kept; DELETE assets mislays what id names; PUT assets
-// (group_max=N) says how many a group keeps.
+// With Options.Control, below /_control: GET and DELETE requests (finished=N&timeout=5s waits for N finished ones, provider and text=PART
+// OF A BODY narrow the list); GET, PUT {provider?, model?, spec} and DELETE faults; POST hold (provider, model) and release (count=N lets N
+// go and keeps holding); GET waiting (at_least=N&timeout=5s waits); GET stats; GET renders (provider, text=PART OF A PROMPT); POST finish
+// ends the renders on their way that id names: by id, by the caller's own id or by a part of the prompt, without it all; assets too, by id,
+// reference or a part of the name or the address. GET assets (provider, group_id, text) lists what is kept; DELETE assets mislays what id
+// names; PUT assets (group_max=N) says how many a group keeps.
 package simulator

@@ -29,8 +29,7 @@ type faults struct {
 	spent   map[string]int64
 }
 
-// put adds a row or replaces the one with the same provider and model, and resets its count. It reports false when the
-// table is full.
+// put adds a row or replaces the one with the same provider and model, and resets its count. It reports false when the table is full.
 func (t *faults) put(e faultEntry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

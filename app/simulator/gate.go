@@ -81,8 +81,7 @@ func (g *gate) hold(provider, model string) {
 	g.holding, g.provider, g.model = true, provider, model
 }
 
-// release lets the first n waiting requests go and keeps holding; zero ends the hold and lets all go. It returns how
-// many it let go.
+// release lets the first n waiting requests go and keeps holding; zero ends the hold and lets all go. It returns how many it let go.
 func (g *gate) release(n int) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -397,8 +397,7 @@ func (n *nativeChunks) done(kind frameKind, reason string) {
 	n.close(kind)
 }
 
-// nativeNames are the members of a native request that may also come in snake case, as the JSON form of protocol
-// buffers allows.
+// nativeNames are the members of a native request that may also come in snake case, as the JSON form of protocol buffers allows.
 var nativeNames = map[string]string{
 	"system_instruction":       "systemInstruction",
 	"generation_config":        "generationConfig",

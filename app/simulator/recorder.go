@@ -66,8 +66,7 @@ type Stats struct {
 // providersCountedMax bounds the providers that are counted apart.
 const providersCountedMax = 256
 
-// entry is a request that is being recorded. A nil entry records nothing, so that a simulator without a control
-// interface pays nothing.
+// entry is a request that is being recorded. A nil entry records nothing, so that a simulator without a control interface pays nothing.
 type entry struct {
 	recorder *recorder
 	request  Request
@@ -99,8 +98,7 @@ func (c *recorder) begin(r *http.Request, provider string) *entry {
 	return e
 }
 
-// hashed copies headers with every credential replaced by its SHA-256, so that a test can compare credentials which
-// cannot be read.
+// hashed copies headers with every credential replaced by its SHA-256, so that a test can compare credentials which cannot be read.
 func hashed(h http.Header) http.Header {
 	h = maps.Clone(h)
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Cookie"} {

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// buffer builds JSON text by appending. Its methods return the buffer, so that one line of code reads like the line
-// of JSON it makes.
+// buffer builds JSON text by appending. Its methods return the buffer, so that one line of code reads like the line of JSON it makes.
 type buffer struct{ b []byte }
 
 // bufferBytesKept is the size above which a used buffer is left to the garbage collector.

@@ -50,9 +50,8 @@ func (h hints) word(standard string) string {
 	return h.words[h.at%len(h.words)]
 }
 
-// instance makes a small value that a JSON schema accepts: required members only, or all when none is required. It
-// understands what tool definitions use; patterns and conditions it does not. The result is compact JSON, its
-// members sorted, an empty object for no schema.
+// instance makes a small value that a JSON schema accepts: required members only, or all when none is required. It understands what tool
+// definitions use; patterns and conditions it does not. The result is compact JSON, its members sorted, an empty object for no schema.
 func instance(schema json.RawMessage, h hints) string {
 	var root any
 	if len(schema) == 0 || json.Unmarshal(schema, &root) != nil {

@@ -246,8 +246,7 @@ func splitData(frame string) string {
 	return frame[:at] + "\ndata: " + frame[at:]
 }
 
-// sendSplit writes the frame in three pieces, cut inside its first field name and inside a rune when it has a long
-// one.
+// sendSplit writes the frame in three pieces, cut inside its first field name and inside a rune when it has a long one.
 func (o *stream) sendSplit() {
 	frame := bytes.Clone(o.b)
 	o.b = o.b[:0]

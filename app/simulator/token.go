@@ -9,9 +9,8 @@ import (
 // pieceRunesMax bounds one token: the white space before a word belongs to it, and a longer word is cut.
 const pieceRunesMax = 12
 
-// firstPiece is the length in bytes of the first token of s, zero for an empty text. A token is a run of white
-// space, which may be empty, followed by at most pieceRunesMax runes that are not white space. The tokens of a text
-// put together are the text again.
+// firstPiece is the length in bytes of the first token of s, zero for an empty text. A token is a run of white space, which may be empty,
+// followed by at most pieceRunesMax runes that are not white space. The tokens of a text put together are the text again.
 func firstPiece(s string) int {
 	i := skipSpace(s)
 	for runes := 0; i < len(s) && runes < pieceRunesMax; runes++ {

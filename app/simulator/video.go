@@ -74,8 +74,7 @@ func (x *exchange) call(name string, p *prompt, render string) *faultCall {
 	return &faultCall{name: name, header: x.r.Header.Get("X-Simulate"), provider: x.provider, prompt: p, render: render}
 }
 
-// about chooses the fault of a call about a render, which may take the place of the answer. It reports whether the
-// call goes on.
+// about chooses the fault of a call about a render, which may take the place of the answer. It reports whether the call goes on.
 func (x *exchange) about(name string, r *render) bool {
 	return x.strikes(x.call(name, r.prompt, r.id)) && x.proceeds()
 }

@@ -66,8 +66,7 @@ func (c *films) get(key filmKey, draw func(testvideo.Spec) []byte) []byte {
 	return d.data
 }
 
-// count adds a drawn file, unless it was released since, and releases the least recently used files while there are too
-// many.
+// count adds a drawn file, unless it was released since, and releases the least recently used files while there are too many.
 func (c *films) count(d *drawn, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

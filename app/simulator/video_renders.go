@@ -212,8 +212,7 @@ func (s *renders) cancel(r *render, now time.Time) {
 	}
 }
 
-// finish ends the renders that a text names by id or by a part of the prompt; the empty text means all. It returns
-// those it ended.
+// finish ends the renders that a text names by id or by a part of the prompt; the empty text means all. It returns those it ended.
 func (s *renders) finish(text string, now time.Time) []*render {
 	s.mu.Lock()
 	defer s.mu.Unlock()

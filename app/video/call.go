@@ -100,8 +100,7 @@ func (c *Call) peek() (members, error) {
 	return m, errJSON("The body is not valid JSON.", err)
 }
 
-// prepare understands a call, finds its model and routes, checks it against the contract, fills in what was left out and
-// prices it.
+// prepare understands a call, finds its model and routes, checks it against the contract, fills in what was left out and prices it.
 func (s *Service) prepare(ctx context.Context, c *Call) (*plan, error) {
 	m, err := c.peek()
 	if err != nil {

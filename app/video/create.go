@@ -131,9 +131,8 @@ func (s *Service) existingJob(ctx context.Context, c *Call) (Job, bool, error) {
 
 const millisecondsPerSecond = 1000 // The meter of seconds counts milliseconds.
 
-// open holds the credit and inserts the job in one transaction. A database that answers is given time, because calls of
-// one account wait for each other there. A database that does not answer is not asked again, so the caller gets an error
-// within 3 s.
+// open holds the credit and inserts the job in one transaction. A database that answers is given time, because calls of one account wait
+// for each other there. A database that does not answer is not asked again, so the caller gets an error within 3 s.
 func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openMax)
 	defer cancel()

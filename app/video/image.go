@@ -95,9 +95,8 @@ func (s *Service) fetchImage(ctx context.Context, address string) (data []byte, 
 	return data, resp.Header.Get("Content-Type"), nil
 }
 
-// checkImage makes sure that a file is what a first frame must be, by its content alone: one whole picture of a kind that
-// providers read, of exactly the video's size, with nothing behind it. What it declares to be may be missing, but must
-// not contradict.
+// checkImage makes sure that a file is what a first frame must be, by its content alone: one whole picture of a kind that providers read,
+// of exactly the video's size, with nothing behind it. What it declares to be may be missing, but must not contradict.
 func checkImage(data []byte, declared string, width, height int) (*videoapi.Image, error) {
 	kind, ok := media.DetectImage(data)
 	if !ok {

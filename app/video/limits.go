@@ -35,8 +35,7 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), storeMax)
 }
 
-// enter counts a call in its limits. Quotes have a limit of their own, so that reading prices does not use up the limit of
-// videos.
+// enter counts a call in its limits. Quotes have a limit of their own, so that reading prices does not use up the limit of videos.
 func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*ratelimit.Slot, error) {
 	factor := max(c.LimitFactor, 1)
 	ask := ratelimit.Request{

@@ -152,8 +152,7 @@ func denied(f *provider.Fault) bool {
 	return f.Err != nil && (f.Err.Status == http.StatusNotFound || f.Err.Status == http.StatusGone)
 }
 
-// denial counts how often the provider has said that it does not know the job. After it was asked to stop, one
-// denial is enough.
+// denial counts how often the provider has said that it does not know the job. After it was asked to stop, one denial is enough.
 func (s *Service) denial(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
 	if r.CancelledAt != nil {
 		return nil, s.finish(ctx, r, failure(billing.ReasonVideoDeleted, videoapi.Cancelled,

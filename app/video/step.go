@@ -56,9 +56,8 @@ var errRoute = errors.New("video: the provider of the job is not in the catalog"
 // errUnusable means that the provider cannot be called from here.
 var errUnusable = errors.New("video: the provider of the job cannot be called from this server")
 
-// step does the one thing that a claimed job needs now. What it returns is written together with the results of other
-// steps; it returns nil when the step has written everything. A step that is interrupted is done again by the next
-// worker that claims the job.
+// step does the one thing that a claimed job needs now. What it returns is written together with the results of other steps; it returns nil
+// when the step has written everything. A step that is interrupted is done again by the next worker that claims the job.
 func (s *Service) step(ctx context.Context, r *jobRow) (*postponed, error) {
 	switch {
 	case r.State.Ended():

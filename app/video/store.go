@@ -97,9 +97,8 @@ func (r *jobRow) record(now time.Time, rule billing.Rule) billing.UsageRecord {
 // set are columns and what they become. Names come from this package only; JSON is handed over as a string.
 type set map[string]any
 
-// move brings a job to a state, together with what else changes. It is the only transition between states. It changes
-// nothing and reports false when the job's present state does not allow the move, because another worker or request was
-// first.
+// move brings a job to a state, together with what else changes. It is the only transition between states. It changes nothing and reports
+// false when the job's present state does not allow the move, because another worker or request was first.
 func move(ctx context.Context, q postgres.Queryer, id string, to State, with set) (jobRow, bool, error) {
 	args := []any{id, string(to), pq.Array(from(to))}
 	changes := []string{"state = $2"}
@@ -153,8 +152,7 @@ func selectJobs(
 	return rows, postgres.StoreError("video: list", err)
 }
 
-// hide deletes a job for its owner and wakes the worker. One that is just being made is not due before its creation has
-// ended.
+// hide deletes a job for its owner and wakes the worker. One that is just being made is not due before its creation has ended.
 func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) (row jobRow, found bool, err error) {
 	if !wellFormed(id) {
 		return jobRow{}, false, nil

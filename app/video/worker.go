@@ -83,8 +83,7 @@ const (
 	pictures kind = "pictures"
 )
 
-// lane is a share of the work with workers of its own: copies take long and must not keep looks waiting, and pictures keep neither
-// waiting.
+// lane is a share of the work with workers of its own: copies take long and must not keep looks waiting, and pictures keep neither waiting.
 type lane struct {
 	kind        kind
 	slots       int
@@ -398,8 +397,7 @@ const claimQuery = `
 		order by due_at limit $5 for update skip locked)
 	update video_jobs set claimed_until = $6 from due where id = due_id returning ` + columns
 
-// claimDue claims jobs that no worker works on. It skips rows that another worker has locked, and does not wait for
-// them.
+// claimDue claims jobs that no worker works on. It skips rows that another worker has locked, and does not wait for them.
 func claimDue(ctx context.Context, q postgres.Queryer, c claim) (rows []jobRow, err error) {
 	err = q.SelectContext(ctx, &rows, claimQuery, c.due, c.now, string(c.kind), pq.Array(c.busy), c.limit, c.until,
 		pq.Array(c.away), c.now.Add(-othersMax))

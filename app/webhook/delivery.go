@@ -20,8 +20,7 @@ const (
 	recoverRoundsMax = 10
 	attemptsMax      = 100 // One delivery has at most this many attempts, however often it is sent again.
 	testsMax         = 16  // This many test events may be sent at once.
-	// One account may send this many test events at once, so that its slow receivers do not keep other accounts from
-	// testing.
+	// One account may send this many test events at once, so that its slow receivers do not keep other accounts from testing.
 	testsByOneMax  = 4
 	testsMinuteMax = 60 // One account may send at most this many test events a minute.
 	testRetry      = 5 * time.Second

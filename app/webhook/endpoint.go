@@ -120,8 +120,7 @@ type EndpointPage struct {
 	More      bool
 }
 
-// List returns the account's endpoints after the one with the id; an empty id begins with the newest. A limit of zero
-// takes the usual one.
+// List returns the account's endpoints after the one with the id; an empty id begins with the newest. A limit of zero takes the usual one.
 func (s *Service) List(ctx context.Context, p app.Principal, after string, limit int) (EndpointPage, error) {
 	if after != "" && !validID("whe", after) {
 		return EndpointPage{}, app.Errorf(app.Invalid, "invalid_request_error", "after must be the id of a webhook endpoint.").At("after")

@@ -1,10 +1,8 @@
-// Package failpoint names the places at which a test may kill the process while credit is being moved. A build with the tag
-// failpoints kills the process at a place that the environment names; every other build ignores the places. Call At at each
-// place.
+// Package failpoint names the places at which a test may kill the process while credit is being moved. A build with the tag failpoints
+// kills the process at a place that the environment names; every other build ignores the places. Call At at each place.
 package failpoint
 
-// Control is a deliberate mistake that a build with the tag can make. It shows that the tests which look for lost charges
-// find them.
+// Control is a deliberate mistake that a build with the tag can make. It shows that the tests which look for lost charges find them.
 type Control string
 
 // These are the controls.

@@ -137,11 +137,10 @@ func (l *Log) Applied(upTo, open LSN) {
 	l.updateAdmission(l.o.Now())
 }
 
-// StartAfter sets what the database has: all records up to applied, of which calls that never ended still need those from
-// open on. Open is zero when no call is open. Applied records no longer count as unapplied, whichever process wrote them;
-// what a restored database lacks counts again. An empty journal numbers its records from the one after applied, because the
-// database ignores records up to its cursor. StartAfter fails when the journal has records and ends before applied: it is an
-// older copy or lost its end.
+// StartAfter sets what the database has: all records up to applied, of which calls that never ended still need those from open on. Open is
+// zero when no call is open. Applied records no longer count as unapplied, whichever process wrote them; what a restored database lacks
+// counts again. An empty journal numbers its records from the one after applied, because the database ignores records up to its cursor.
+// StartAfter fails when the journal has records and ends before applied: it is an older copy or lost its end.
 func (l *Log) StartAfter(applied, open LSN) error {
 	if err := l.startAfter(applied, open); err != nil {
 		return err

@@ -11,8 +11,7 @@ const (
 	keptBufferBytes  = 1 << 20  // A larger buffer is not reused.
 )
 
-// appender holds the records that were appended and not yet written, and knows how far the others are written. The log's mu
-// guards it.
+// appender holds the records that were appended and not yet written, and knows how far the others are written. The log's mu guards it.
 type appender struct {
 	buffer  []byte // These records must still be written; they have no checksums yet.
 	free    []byte // This is the other buffer, while it is not being written.

@@ -11,9 +11,8 @@ import (
 	"umg/app"
 )
 
-// flusher writes batches of records into segments. Its mutex guards current, offset and size, and is held during a whole flush, so
-// batches are written one after the other. The log's mutexes are locked in the order flusher.mu, segments.making, Log.mu,
-// segments.mu.
+// flusher writes batches of records into segments. Its mutex guards current, offset and size, and is held during a whole flush, so batches
+// are written one after the other. The log's mutexes are locked in the order flusher.mu, segments.making, Log.mu, segments.mu.
 type flusher struct {
 	segments *segments
 	owner    string
@@ -30,8 +29,7 @@ type flusher struct {
 	synced      chan struct{} // The reader waits for it: more records are durable.
 }
 
-// Commit writes what was appended and makes it durable: one write and one sync for all callers that wait. After an error the
-// log is dead.
+// Commit writes what was appended and makes it durable: one write and one sync for all callers that wait. After an error the log is dead.
 func (l *Log) Commit() error { return l.flush(true, 0) }
 
 // Write passes what was appended to the operating system, so it survives a kill of the process, but not a power cut.

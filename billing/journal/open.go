@@ -8,9 +8,8 @@ import (
 	"io"
 )
 
-// Open reads a whole journal and prepares it for writing. It truncates the end of the last segment that a crash tore. For any
-// other damage or gap it fails with the file's name and the byte's offset, because acknowledged records would be lost. Open
-// starts no goroutine.
+// Open reads a whole journal and prepares it for writing. It truncates the end of the last segment that a crash tore. For any other damage
+// or gap it fails with the file's name and the byte's offset, because acknowledged records would be lost. Open starts no goroutine.
 func Open(disk Disk, o Options) (*Log, error) {
 	o, err := o.withDefaults()
 	if err != nil {

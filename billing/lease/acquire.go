@@ -10,9 +10,8 @@ import (
 // creditWaitMax is how long a call waits while the database is unavailable for credit that other calls of the account set free.
 const creditWaitMax = 5 * time.Second
 
-// acquisition is one caller's acquisition of an amount from one credit account. Its steps never wait, so the manager
-// decides how to wait: it calls step until done, makes the requested take and passes the result to answer, awaits another
-// caller's step, or pauses.
+// acquisition is one caller's acquisition of an amount from one credit account. Its steps never wait, so the manager decides how to wait:
+// it calls step until done, makes the requested take and passes the result to answer, awaits another caller's step, or pauses.
 type acquisition struct {
 	lease         *lease
 	want, least   app.Amount

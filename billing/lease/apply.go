@@ -24,8 +24,7 @@ const (
 	quickBatch = 250 * time.Millisecond
 )
 
-// errMoved means that the ledger's cursor is not where this epoch left it: the database was restored, or another process
-// moved the cursor.
+// errMoved means that the ledger's cursor is not where this epoch left it: the database was restored, or another process moved the cursor.
 var errMoved = errors.New("lease: the books are not where this run left them")
 
 // errBehind means that the ledger already has part of a batch, from a step of this epoch whose answer was lost.
@@ -65,8 +64,7 @@ type entry struct {
 	data []byte
 }
 
-// wake signals that settlements wait for a transaction. It is nil with a journal, because then no caller waits for the
-// ledger.
+// wake signals that settlements wait for a transaction. It is nil with a journal, because then no caller waits for the ledger.
 func (a *applier) wake() <-chan struct{} {
 	if a.database == nil {
 		return nil
@@ -79,8 +77,7 @@ type batchSize struct{ halvings atomic.Int32 }
 
 func (s *batchSize) max() int { return max(1, batchRecordsMax>>s.halvings.Load()) }
 
-// took records how long a batch took, or that it exceeded the statement timeout. It reports whether a smaller batch remains
-// to be tried.
+// took records how long a batch took, or that it exceeded the statement timeout. It reports whether a smaller batch remains to be tried.
 func (s *batchSize) took(d time.Duration, err error) (smaller bool) {
 	switch slow := errors.Is(err, ErrSlow); {
 	case (slow || err == nil && d > slowBatch) && s.max() > 1:
@@ -119,8 +116,7 @@ func (m *Manager) apply(ctx context.Context, r Replica) (more bool, err error) {
 	return more && err == nil, err
 }
 
-// resize adapts the size of the next batch to how long this one took. It reports whether the caller must retry with a smaller
-// batch.
+// resize adapts the size of the next batch to how long this one took. It reports whether the caller must retry with a smaller batch.
 func (m *Manager) resize(took time.Duration, err error) (smaller bool) {
 	smaller = m.applier.size.took(took, err)
 	if smaller {
@@ -201,8 +197,7 @@ func (m *Manager) applyEntries(ctx context.Context, r Replica, b Batch, entries 
 	return m.applyEntries(ctx, r, second, entries[half:])
 }
 
-// quarantine sets aside a record that the ledger rejects. The journal keeps the record for days, and the log contains all of
-// it.
+// quarantine sets aside a record that the ledger rejects. The journal keeps the record for days, and the log contains all of it.
 func (m *Manager) quarantine(record []byte, err error) {
 	m.counters.quarantined.Add(1)
 	if recorded, err := billing.DecodeSettlement(record); err == nil && m.table.Load() != nil {
@@ -216,8 +211,7 @@ func (m *Manager) quarantine(record []byte, err error) {
 		"record", string(record), "error", err)
 }
 
-// commit is apply without a journal: it writes the settlements of many calls in one transaction, and their callers wait for
-// it.
+// commit is apply without a journal: it writes the settlements of many calls in one transaction, and their callers wait for it.
 func (m *Manager) commit(ctx context.Context, r Replica) (more bool, err error) {
 	c := m.applier.database
 	now := m.mono()
@@ -278,8 +272,7 @@ func (m *Manager) commitBatch(ctx context.Context, r Replica, batch []*pendingSe
 	return m.commitBatch(ctx, r, batch[len(batch)/2:], nil)
 }
 
-// settleMarks settles calls of ended epochs at their last mark in the database. It leaves calls alone that this process still
-// runs.
+// settleMarks settles calls of ended epochs at their last mark in the database. It leaves calls alone that this process still runs.
 func (m *Manager) settleMarks(ctx context.Context, r Replica) error {
 	for {
 		marks, err := m.o.Registry.Marks(ctx, r)

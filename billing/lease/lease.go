@@ -1,7 +1,6 @@
-// Package lease admits calls in memory and settles them durably, exactly once: a replica takes leases of credit from the
-// database, reserves from them without a round trip, writes every settlement to its journal before an answer ends, and
-// applies the journal to the ledger in batches. Call New and Recover, keep Run running, and use Hold, Extend, Progress and
-// Settle for each call.
+// Package lease admits calls in memory and settles them durably, exactly once: a replica takes leases of credit from the database, reserves
+// from them without a round trip, writes every settlement to its journal before an answer ends, and applies the journal to the ledger in
+// batches. Call New and Recover, keep Run running, and use Hold, Extend, Progress and Settle for each call.
 package lease
 
 import (
@@ -21,16 +20,14 @@ type Replica struct {
 	Epoch int64
 }
 
-// Start is the initial state of an epoch: its replica, how far its journal is applied, and where the marks of unfinished
-// calls may begin.
+// Start is the initial state of an epoch: its replica, how far its journal is applied, and where the marks of unfinished calls may begin.
 type Start struct {
 	Replica Replica
 	Applied journal.LSN
 	Open    journal.LSN
 }
 
-// TakeRequest requests credit from the credit account of an account or a key's budget: at least Need, and Want if there is
-// plenty.
+// TakeRequest requests credit from the credit account of an account or a key's budget: at least Need, and Want if there is plenty.
 type TakeRequest struct {
 	CreditAccountID string
 	Need, Want      app.Amount
@@ -250,8 +247,7 @@ func (l *lease) signalChange() {
 	}
 }
 
-// adopt copies a row into the lease. Sums only grow within an epoch, so a smaller sum means that the database is older than
-// the lease.
+// adopt copies a row into the lease. Sums only grow within an epoch, so a smaller sum means that the database is older than the lease.
 func (l *lease) adopt(row LeaseState) (backward bool) {
 	l.creditAccountFree = row.Free
 	l.returnImmediately = row.ReturnImmediately

@@ -17,8 +17,7 @@ import (
 // retryAfter is when a client whom the gateway refused for its own reasons may retry.
 const retryAfter = 2 * time.Second
 
-// Options configure a lease manager. Without a Journal it keeps settlements and marks in the database, for hosts without a
-// disk.
+// Options configure a lease manager. Without a Journal it keeps settlements and marks in the database, for hosts without a disk.
 type Options struct {
 	Bank     Store
 	Registry ReplicaStore
@@ -166,8 +165,7 @@ func (m *Manager) acquire(ctx context.Context, g *holdRequest) error {
 	return g.checkCaller(ctx)
 }
 
-// take asks the database for credit. The step continues when the caller leaves, because every waiting caller needs its
-// outcome.
+// take asks the database for credit. The step continues when the caller leaves, because every waiting caller needs its outcome.
 func (m *Manager) take(ctx context.Context, g *holdRequest, a TakeRequest) nextAction {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepMax)
 	defer cancel()
@@ -189,8 +187,7 @@ func (m *Manager) charge(c call, cost app.Amount, at journal.LSN) {
 	m.endRest()
 }
 
-// release ends a reservation: the cost is spent and the rest is free again. It reports whether free credit should be returned
-// now.
+// release ends a reservation: the cost is spent and the rest is free again. It reports whether free credit should be returned now.
 func (l *lease) release(now time.Duration, reserved, cost app.Amount, at journal.LSN) (giveBack bool) {
 	l.mu.Lock()
 	l.reserved -= reserved
@@ -361,8 +358,7 @@ func (h *holdRequest) applyAction(n nextAction) (nextAction, bool) {
 	return n, true
 }
 
-// addReservation records a reservation. When the budget grants less than the account, the account's reservation shrinks to the same
-// amount.
+// addReservation records a reservation. When the budget grants less than the account, the account's reservation shrinks to the same amount.
 func (h *holdRequest) addReservation(amount app.Amount) {
 	if h.call.account == nil {
 		h.call.account, h.call.amount, h.want = h.lease, amount, amount
@@ -408,8 +404,7 @@ func (h *holdRequest) hold() billing.Hold {
 	}
 }
 
-// refusal is the error that the caller of a hold receives. The credit account is the key's budget if budget is set, else the
-// account.
+// refusal is the error that the caller of a hold receives. The credit account is the key's budget if budget is set, else the account.
 func (m *Manager) refusal(err error, r billing.HoldRequest, budget bool) error {
 	var short *InsufficientCredit
 	switch {

@@ -158,8 +158,7 @@ const (
 	kindChange     journal.Kind = 'p'
 )
 
-// changeBytesMax is the most bytes of a change. With the prefix of the journal it has 64 bytes; a larger one is written as a
-// whole mark.
+// changeBytesMax is the most bytes of a change. With the prefix of the journal it has 64 bytes; a larger one is written as a whole mark.
 const changeBytesMax = 40
 
 // journalLog makes settlements durable in the journal.

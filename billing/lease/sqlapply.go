@@ -13,12 +13,10 @@ import (
 	"umg/billing/journal"
 )
 
-// ApplyStatementMax is how long the statement for a batch of the journal may take. The rows of its accounts stay locked for
-// that time.
+// ApplyStatementMax is how long the statement for a batch of the journal may take. The rows of its accounts stay locked for that time.
 const ApplyStatementMax = 10 * time.Second
 
-// SetApplier gives batches of the journal their own pool, whose statements may take ApplyStatementMax. Call it before using
-// the store.
+// SetApplier gives batches of the journal their own pool, whose statements may take ApplyStatementMax. Call it before using the store.
 func (s *SQLStore) SetApplier(db *sqlx.DB) { s.applier = db }
 
 // Counts are totals since the start: settlements whose lease was gone, and calls that cost more than their hold covered.

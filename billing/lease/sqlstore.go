@@ -37,8 +37,7 @@ func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLStore {
 	return &SQLStore{db: db, renewals: postgres.Repeat(db), applier: db, now: now, ids: ids}
 }
 
-// Register begins an epoch of a replica. The leases of earlier epochs stay until Retire, because their settlements must be
-// applied first.
+// Register begins an epoch of a replica. The leases of earlier epochs stay until Retire, because their settlements must be applied first.
 func (s *SQLStore) Register(ctx context.Context, id string) (Start, error) {
 	if id == "" {
 		return Start{}, errors.New("lease: register: a replica needs an id")
@@ -164,8 +163,7 @@ func (s *SQLStore) End(ctx context.Context, r Replica) error {
 		select exists (select from ended)`, []any{r.ID, r.Epoch}, &live)
 }
 
-// Reap returns the leases of replicas that were silent for the given time, and the leases that earlier passes failed to
-// return.
+// Reap returns the leases of replicas that were silent for the given time, and the leases that earlier passes failed to return.
 func (s *SQLStore) Reap(ctx context.Context, silent time.Duration) (int, error) {
 	var lost int
 	err := s.step(ctx, "reap", `select lose_replicas($1 * interval '1 microsecond')`, []any{silent.Microseconds()}, &lost)

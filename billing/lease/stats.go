@@ -69,8 +69,7 @@ func (m *Manager) Stats() Stats {
 // appliedPollEvery is how often Booked checks the position.
 const appliedPollEvery = 2 * time.Millisecond
 
-// Booked waits until everything settled here so far is in the ledger, for a caller who reads it there next. It fails when ctx
-// ends first.
+// Booked waits until everything settled here so far is in the ledger, for a caller who reads it there next. It fails when ctx ends first.
 func (m *Manager) Booked(ctx context.Context) error {
 	if m.o.Journal == nil {
 		return nil // Without a journal a durable settlement is already in the ledger.

@@ -396,9 +396,8 @@ func (m *Manager) reapLoop(ctx context.Context) {
 	}
 }
 
-// reap reclaims leases of others only when this replica's own heartbeats all succeeded: after a database outage every replica
-// is behind. It always closes the leases of its own earlier epochs, because one of their steps may arrive late and reopen a
-// lease.
+// reap reclaims leases of others only when this replica's own heartbeats all succeeded: after a database outage every replica is behind. It
+// always closes the leases of its own earlier epochs, because one of their steps may arrive late and reopen a lease.
 func (m *Manager) reap(ctx context.Context) error {
 	b := m.table.Load()
 	if b == nil {

@@ -7,8 +7,7 @@ import (
 	"umg/billing/usage"
 )
 
-// Measure is a number that exports of providers state. Measures overlap, unlike meters: each provider divides its tokens in its
-// own way.
+// Measure is a number that exports of providers state. Measures overlap, unlike meters: each provider divides its tokens in its own way.
 type Measure uint8
 
 // The measures, in the order in which reports list them.

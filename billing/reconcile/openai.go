@@ -10,9 +10,8 @@ const (
 	openAIUsageObject = "organization.usage.completions.result"
 )
 
-// openAICost is a result of GET /v1/organization/costs with group_by=line_item. The members are those of CostsResult in OpenAI's
-// OpenAPI document 2.3.0 and of platform.openai.com/docs/api-reference/usage/costs, read on 2026-11-27. The amount occurs as a number and
-// as text.
+// openAICost is a result of GET /v1/organization/costs with group_by=line_item. The members are those of CostsResult in OpenAI's OpenAPI
+// document 2.3.0 and of platform.openai.com/docs/api-reference/usage/costs, read on 2026-11-27. The amount occurs as a number and as text.
 type openAICost struct {
 	Object text `json:"object"`
 	Amount struct {

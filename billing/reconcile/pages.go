@@ -18,8 +18,7 @@ type page[R result] struct {
 	HasMore bool        `json:"has_more"`
 }
 
-// bucket is the usage or the costs of a span of time. OpenAI calls its bounds start_time and end_time, Anthropic starting_at and
-// ending_at.
+// bucket is the usage or the costs of a span of time. OpenAI calls its bounds start_time and end_time, Anthropic starting_at and ending_at.
 type bucket[R result] struct {
 	StartTime  instant `json:"start_time"`
 	EndTime    instant `json:"end_time"`

@@ -129,8 +129,7 @@ func (s *Service) chargeLowAccounts(ctx context.Context) error {
 	return nil
 }
 
-// orderAutoTopup records a top-up before the card is charged. It records none when another replica did, or when the month's cap is
-// reached.
+// orderAutoTopup records a top-up before the card is charged. It records none when another replica did, or when the month's cap is reached.
 func (s *Service) orderAutoTopup(ctx context.Context, accountID string) (row topupRow, wanted bool, err error) {
 	now := s.now()
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {

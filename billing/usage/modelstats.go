@@ -70,9 +70,8 @@ type ModelDay struct {
 	Failed   int64     `db:"failed"`
 }
 
-// UpdateModelStats adds up the performance of models since the last pass. Any number of replicas may run it; a lock
-// lets one at a time work. A pass is bounded because the same worker also releases credit; the next pass continues where it
-// stopped.
+// UpdateModelStats adds up the performance of models since the last pass. Any number of replicas may run it; a lock lets one at a time
+// work. A pass is bounded because the same worker also releases credit; the next pass continues where it stopped.
 func (r *Reports) UpdateModelStats(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statsTimeMax)
 	defer cancel()

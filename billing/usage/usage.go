@@ -56,8 +56,7 @@ func NewReports(db *sqlx.DB, o Options) *Reports {
 	return &Reports{db: db, reads: cmp.Or(o.Reads, db), turn: make(chan struct{}, 1), o: o}
 }
 
-// Run maintains the partitions of usage records and updates the statistics of models until ctx ends. Any number of replicas may
-// run it.
+// Run maintains the partitions of usage records and updates the statistics of models until ctx ends. Any number of replicas may run it.
 func (r *Reports) Run(ctx context.Context) error {
 	tick := time.NewTicker(workerEvery)
 	defer tick.Stop()

@@ -125,8 +125,7 @@ func (g *gatewayServer) openJournal(newReplicaID string) (id string, err error) 
 	return id, err
 }
 
-// replicaID is the id of the replica that owns the journal in a folder. It is random, made once and stored beside the
-// journal.
+// replicaID is the id of the replica that owns the journal in a folder. It is random, made once and stored beside the journal.
 func replicaID(folder, newID string) (string, error) {
 	path := filepath.Join(folder, "replica.id")
 	text, err := os.ReadFile(path)

@@ -56,9 +56,8 @@ func askAtTerminal(question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
-// edit prints what a change of the catalog does, and makes it when it is confirmed. Prepare runs between the two, and undo when the
-// change fails after it; both may be nil. The change and the preview are of the same version: another operator's change in between is an
-// error.
+// edit prints what a change of the catalog does, and makes it when it is confirmed. Prepare runs between the two, and undo when the change
+// fails after it; both may be nil. The change and the preview are of the same version: another operator's change in between is an error.
 func (f *editFlags) edit(
 	ctx context.Context, s *database, t *terminal, edit func(catalog.File) (catalog.File, error), prepare, undo func() error,
 ) error {

@@ -153,8 +153,7 @@ type limitFlags struct {
 	RedisSlotTTL time.Duration `default:"12s" hidden:"" env:"UMG_REDIS_SLOT_TTL" help:"Time after which calls of a dead replica end."`
 }
 
-// telemetryFlags configure where traces are sent. OpenTelemetry's own packages read its other variables, such as
-// OTEL_TRACES_SAMPLER.
+// telemetryFlags configure where traces are sent. OpenTelemetry's own packages read its other variables, such as OTEL_TRACES_SAMPLER.
 type telemetryFlags struct {
 	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Trace collector; else none." placeholder:"URL"`
 	OTLPTraces   string `name:"otlp-traces-endpoint" env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" help:"URL of its traces." placeholder:"URL"`
@@ -294,8 +293,7 @@ func (c *Config) checkBaseURL() error {
 	return nil
 }
 
-// secureCookies reports whether cookies carry the Secure attribute: on https, and on loopback, which browsers treat
-// alike.
+// secureCookies reports whether cookies carry the Secure attribute: on https, and on loopback, which browsers treat alike.
 func (c *Config) secureCookies() bool {
 	u, err := url.Parse(c.BaseURL)
 	return err == nil && (u.Scheme == "https" || loopback(u.Hostname()))

@@ -121,8 +121,7 @@ func (s *database) restart(ctx context.Context) {
 	}
 }
 
-// closePool closes a pool. Closing a connection to a stopped server fails without data loss, because every write was
-// committed before.
+// closePool closes a pool. Closing a connection to a stopped server fails without data loss, because every write was committed before.
 func closePool(db *sqlx.DB, log *slog.Logger) {
 	if err := db.Close(); err != nil {
 		log.Debug("database: closing connections failed", "error", err)

@@ -10,8 +10,7 @@ import (
 	"umg/app/console"
 )
 
-// routesCommand prints the routes of the API and the console as tables, for firewall rules and for tests that visit every
-// route.
+// routesCommand prints the routes of the API and the console as tables, for firewall rules and for tests that visit every route.
 type routesCommand struct {
 	JSON bool `help:"Print JSON."`
 }

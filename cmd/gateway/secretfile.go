@@ -86,8 +86,7 @@ func bare(err error) error {
 	return err
 }
 
-// secretFromFile sets secret flags from the files that their variables name. Kong asks it for flags that are not on the
-// command line.
+// secretFromFile sets secret flags from the files that their variables name. Kong asks it for flags that are not on the command line.
 func secretFromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if !flag.Tag.Has(secretTag) || len(flag.Envs) == 0 || os.Getenv(flag.Envs[0]+fileSuffix) == "" {
 		return nil, nil //nolint:nilnil // kong's way to say that there is no value
@@ -124,8 +123,7 @@ func hasPassword(address string) bool {
 	return has
 }
 
-// credentials resolves the ${NAMES} of a catalog. It logs a file that cannot be read, and the provider then has no
-// credential.
+// credentials resolves the ${NAMES} of a catalog. It logs a file that cannot be read, and the provider then has no credential.
 func credentials(log *slog.Logger) catalog.SecretLookup {
 	return func(name string) (string, bool) {
 		value, found, err := secretOf(name)

@@ -70,8 +70,7 @@ func (g *gatewayServer) open(ctx context.Context, secrets catalog.SecretLookup) 
 // worker is a task that runs until ctx ends.
 type worker func(ctx context.Context) error
 
-// run serves until ctx ends or the journal is dead. The workers outlive the server, because the last answers still settle
-// through them.
+// run serves until ctx ends or the journal is dead. The workers outlive the server, because the last answers still settle through them.
 func (g *gatewayServer) run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()

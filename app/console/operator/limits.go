@@ -66,8 +66,7 @@ func (c *Console) askAnswer(p *page.Page) error {
 	return c.showConfirm(p, http.StatusOK, f)
 }
 
-// answerLimits declines a request, or sets the multiplier as the command “account set-limit-multiplier” does and marks the request as
-// done.
+// answerLimits declines a request, or sets the multiplier as the command “account set-limit-multiplier” does and marks the request as done.
 func (c *Console) answerLimits(p *page.Page) error {
 	f, r, open, err := c.answerForm(p)
 	if err != nil || !open {

@@ -129,8 +129,7 @@ func firstOf(list []string) string {
 	return list[0]
 }
 
-// pauseOf returns a pause with the error that clients of a model get during it. The reason for pausing a provider is not shown to
-// clients.
+// pauseOf returns a pause with the error that clients of a model get during it. The reason for pausing a provider is not shown to clients.
 func pauseOf(pause health.Pause, modelID string) operatorpages.TrafficPause {
 	reason := pause.Reason
 	if pause.Kind == health.KindProvider {

@@ -14,9 +14,8 @@ const (
 	noItem        = 1 << 20 // No continuation line can have this indent.
 )
 
-// textBlocks finds out, while an answer comes, which blocks of its Markdown have ended: those can be drawn, and what still
-// comes does not change them. Where that is in doubt it waits, so that the drawn pieces together are the drawn whole. Each
-// byte is looked at once.
+// textBlocks finds out, while an answer comes, which blocks of its Markdown have ended: those can be drawn, and what still comes does not
+// change them. Where that is in doubt it waits, so that the drawn pieces together are the drawn whole. Each byte is looked at once.
 type textBlocks struct {
 	open  []byte // This is the text from the start of the first block that has not ended.
 	line  int    // This is the offset in open of the first unparsed line.

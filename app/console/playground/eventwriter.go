@@ -23,8 +23,7 @@ const (
 	rawNotice     = "\n\n: The log ends here: it holds the first 2 MB of an answer.\n\n"
 )
 
-// event is one line for the script of the page. Html is made safe by the markup package; all else is put into the page as
-// text.
+// event is one line for the script of the page. Html is made safe by the markup package; all else is put into the page as text.
 type event struct {
 	Kind string `json:"kind"` // Kind is request, text, block, thought, call, raw, wait, done or error.
 

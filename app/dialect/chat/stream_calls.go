@@ -156,8 +156,7 @@ func (t *calls) end() {
 	t.current = notFound
 }
 
-// damaged reports whether a call is not what the upstream meant: a piece came too late or was too much, or a call never
-// got its name.
+// damaged reports whether a call is not what the upstream meant: a piece came too late or was too much, or a call never got its name.
 func (t *calls) damaged() bool {
 	for i := range t.all {
 		if t.all[i].phase == callQueued {

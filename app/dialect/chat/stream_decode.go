@@ -9,8 +9,7 @@ import (
 	"umg/app/usagereader"
 )
 
-// decoder turns chunks into events. The style marks neither where a part begins nor where it ends, so both follow from
-// what comes next.
+// decoder turns chunks into events. The style marks neither where a part begins nor where it ends, so both follow from what comes next.
 type decoder struct {
 	// frame is reused, so that a delta costs few allocations.
 	frame response
@@ -238,8 +237,7 @@ func (d *decoder) call(dst []llm.Event, w *toolCall) ([]llm.Event, error) {
 	return dst, err
 }
 
-// beginCall begins a call with what was kept back of it. Its proof of reasoning closes the thoughts right before it,
-// or makes empty ones.
+// beginCall begins a call with what was kept back of it. Its proof of reasoning closes the thoughts right before it, or makes empty ones.
 func (d *decoder) beginCall(dst []llm.Event, c *call) []llm.Event {
 	if c.signature != "" && d.open != llm.Reasoning {
 		dst = d.begin(d.closePart(dst, ""), &llm.Event{Kind: llm.EventPart, Part: llm.Reasoning})

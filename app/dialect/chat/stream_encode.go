@@ -36,8 +36,7 @@ func (Codec) Encoder(a *llm.ResponseOptions) llm.StreamEncoder {
 	return &encoder{envelope: envelopeOf(a), usage: a.IncludeUsage, usesFunctions: usesFunctions(a)}
 }
 
-// Append appends the chunks of one event. Every stream begins with the role, whatever comes first, because clients
-// build the message on it.
+// Append appends the chunks of one event. Every stream begins with the role, whatever comes first, because clients build the message on it.
 func (s *encoder) Append(dst []byte, e *llm.Event) []byte {
 	if !s.begun {
 		s.begun = true

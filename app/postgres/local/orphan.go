@@ -79,10 +79,9 @@ func (h home) readNote() (note lockNote, exists bool) {
 
 func (h home) notePath() string { return filepath.Join(h.cluster, "postmaster.pid") }
 
-// serves reports whether the process may be a PostgreSQL server on this very cluster. A number that was given to another
-// program after a restart is not, nor is a dead process that its parent has not waited for, nor the server of the folder
-// that this one is a copy of. A server works in the folder of its cluster, and one whose working folder we may not see
-// is another user's, so it cannot be ours.
+// serves reports whether the process may be a PostgreSQL server on this very cluster. A number that was given to another program after a
+// restart is not, nor is a dead process that its parent has not waited for, nor the server of the folder that this one is a copy of. A
+// server works in the folder of its cluster, and one whose working folder we may not see is another user's, so it cannot be ours.
 func (h home) serves(note lockNote) bool {
 	if err := syscall.Kill(note.pid, 0); errors.Is(err, syscall.ESRCH) {
 		return false

@@ -81,9 +81,8 @@ type Server struct {
 	exited   chan error
 }
 
-// Start starts the cluster in o.Dir, making it first when there is none. The folder is never touched when it was
-// made by another major version or belongs to another gateway. A start that was interrupted at any point, by a kill
-// or a power loss, is repaired by the next one.
+// Start starts the cluster in o.Dir, making it first when there is none. The folder is never touched when it was made by another major
+// version or belongs to another gateway. A start that was interrupted at any point, by a kill or a power loss, is repaired by the next one.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -159,8 +158,7 @@ func startLocked(ctx context.Context, h home, bin binaries, o Options) (*Server,
 // DSN is the address of the gateway's database in the cluster.
 func (s *Server) DSN() string { return s.dsn }
 
-// Exited delivers the reason when the server ends although Stop was not called. It is closed when the server has
-// ended in either way.
+// Exited delivers the reason when the server ends although Stop was not called. It is closed when the server has ended in either way.
 func (s *Server) Exited() <-chan error { return s.exited }
 
 // Stop asks the server to end its sessions and shut down cleanly. When ctx ends first the server is stopped hard, which
@@ -292,8 +290,7 @@ func (h home) serverCommand(bin binaries, socket string, durable bool, log io.Wr
 	return cmd
 }
 
-// childEnvironment is the whole environment of initdb and postgres: messages in a stable language, no PG* variable, no
-// secret.
+// childEnvironment is the whole environment of initdb and postgres: messages in a stable language, no PG* variable, no secret.
 func childEnvironment(dir string) []string {
 	return []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
 }

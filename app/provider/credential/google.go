@@ -32,8 +32,7 @@ const (
 	assertionEarly    = 10 * time.Second
 )
 
-// Only these kinds of files are accepted. Other kinds name addresses and programs of their own, which the gateway would
-// have to trust.
+// Only these kinds of files are accepted. Other kinds name addresses and programs of their own, which the gateway would have to trust.
 const (
 	googleServiceAccount = "service_account"
 	googleUser           = "authorized_user"

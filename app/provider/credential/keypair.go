@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// A token that is made from an access key and a secret has these times. It is valid a little before it is made, because clocks
-// differ.
+// A token that is made from an access key and a secret has these times. It is valid a little before it is made, because clocks differ.
 const (
 	keyPairLifetime = 30 * time.Minute
 	keyPairEarly    = 5 * time.Second

@@ -19,8 +19,7 @@ const (
 
 var sources = []Source{RetryAfter, RetryAfterMs, RateLimitReset, RetryInfo}
 
-// Wait returns the first wait above zero in the places of the verdict, up to a maximum. It returns zero when the
-// provider names none.
+// Wait returns the first wait above zero in the places of the verdict, up to a maximum. It returns zero when the provider names none.
 func (v *Verdict) Wait(h http.Header, r *Report, now time.Time, longest time.Duration) time.Duration {
 	for _, s := range v.After {
 		var wait time.Duration

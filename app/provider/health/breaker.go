@@ -146,10 +146,9 @@ func (b *breaker) shortenNext(now time.Duration, set catalog.Breaker) {
 	}
 }
 
-// eject begins an ejection, twice as long as the previous one. A failure that callers had to wait for makes it as long
-// as possible, because the next probe makes another caller wait. The duration of the failed attempt counts as a part of
-// the ejection, except for its base length, so that a slow failure does not keep a route out for longer after it
-// recovers.
+// eject begins an ejection, twice as long as the previous one. A failure that callers had to wait for makes it as long as possible, because
+// the next probe makes another caller wait. The duration of the failed attempt counts as a part of the ejection, except for its base
+// length, so that a slow failure does not keep a route out for longer after it recovers.
 func (b *breaker) eject(t Try, v outcome, now time.Duration, set catalog.Breaker, random func(int) int) time.Duration {
 	grade := min(b.doublings+1, doublingsMax)
 	for v == outcomeTimeout && grade < doublingsMax && ejectionLength(grade, set) < set.EjectionMax {

@@ -1,7 +1,6 @@
-// Package payments is a stand-in for the payment service: customers, hosted checkouts, saved cards, refunds, disputes and
-// signed webhooks, with their state in memory and failures on demand. No money moves. It implements version 2023-10-16 of
-// the service's API and imports nothing of this module, so that a mistake of the gateway cannot hide by being made on both
-// sides.
+// Package payments is a stand-in for the payment service: customers, hosted checkouts, saved cards, refunds, disputes and signed webhooks,
+// with their state in memory and failures on demand. No money moves. It implements version 2023-10-16 of the service's API and imports
+// nothing of this module, so that a mistake of the gateway cannot hide by being made on both sides.
 //
 // # API
 //

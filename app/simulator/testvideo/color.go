@@ -63,8 +63,7 @@ type palette struct {
 	ink             colour
 }
 
-// hueOfGeneration is how far, in degrees, each remix turns the colours: far enough to see at a glance, and five in a
-// row all differ.
+// hueOfGeneration is how far, in degrees, each remix turns the colours: far enough to see at a glance, and five in a row all differ.
 const hueOfGeneration = 72
 
 func newPalette(seed uint64, generation int) palette {

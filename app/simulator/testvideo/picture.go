@@ -73,8 +73,7 @@ func (p plane) repeatsLeft(x, y, n int) bool {
 	return true
 }
 
-// picture is a frame in 4:2:0 whose sides are whole macroblocks, and which of them were drawn on since the last frame
-// was coded.
+// picture is a frame in 4:2:0 whose sides are whole macroblocks, and which of them were drawn on since the last frame was coded.
 type picture struct {
 	columns, rows   int // Columns and rows count macroblocks.
 	luma, blue, red plane

@@ -55,8 +55,7 @@ func reduced(s Spec, limit int) image.Point {
 	return image.Pt(max(1, s.Width*limit/longer), max(1, s.Height*limit/longer))
 }
 
-// scale draws the visible part of a picture into a rectangle that is not larger. Each pixel is the mean of those it
-// stands for.
+// scale draws the visible part of a picture into a rectangle that is not larger. Each pixel is the mean of those it stands for.
 func scale(to *image.RGBA, r image.Rectangle, p *picture, s Spec) {
 	for y := range r.Dy() {
 		top, bottom := y*s.Height/r.Dy(), (y+1)*s.Height/r.Dy()

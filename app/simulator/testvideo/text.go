@@ -47,8 +47,7 @@ type sheet struct {
 	scaleMax    int
 }
 
-// set chooses the largest letters in which the text fits the sheet, and breaks it into lines. A text that fits in no
-// size is cut.
+// set chooses the largest letters in which the text fits the sheet, and breaks it into lines. A text that fits in no size is cut.
 func (s sheet) set(text string) (lettering, []string) {
 	words := strings.Fields(firstRunes(text, titleRunesMax))
 	smallest := max(1, s.scaleMax/2)

@@ -162,8 +162,7 @@ func (d *Disk) end() {
 	d.syncFails, d.writeFull, d.cutting = nil, nil, nil
 }
 
-// begin fails when the run has ended, counts an operation that changes the disk, and reports whether the power fails during
-// it.
+// begin fails when the run has ended, counts an operation that changes the disk, and reports whether the power fails during it.
 func (d *Disk) begin(run int) (cut *rand.Rand, err error) {
 	if run != d.run {
 		return nil, ErrGone
