@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"context"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestRepeatedStatementsAreParsedOnceForAConnection(t *testing.T) {
@@ -72,5 +75,58 @@ func TestRepeatedStatementsAreParsedOnceForAConnection(t *testing.T) {
 	workers.Wait()
 	if statements, _ := prepared(); statements != 5 {
 		t.Errorf("the connection has %d statements after workers have prepared one at a time", statements)
+	}
+}
+
+// TestRepeatedStatementsTakeTurns lets workers repeat their statements at one moment.
+func TestRepeatedStatementsTakeTurns(t *testing.T) {
+	t.Parallel()
+	db := narrow(t, shared(t).DSN(), 8)
+	type span struct {
+		Began, Ended time.Time
+		Slept        string
+		called       time.Time
+	}
+	var spans [6]span
+	var all sync.WaitGroup
+	for i := range spans {
+		all.Go(func() {
+			s := &spans[i]
+			s.called = time.Now()
+			err := Repeat(db).GetContext(t.Context(), s, `select clock_timestamp() as began, pg_sleep(0.003)::text as slept, clock_timestamp() as ended`)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	slices.SortFunc(spans[:], func(a, b span) int { return a.Began.Compare(b.Began) })
+	for i, s := range spans[1:] {
+		if before := spans[i]; s.Began.Before(before.Ended) && s.Began.Sub(s.called) < turnWaitMax {
+			t.Errorf("a statement began %s before another one ended, after a wait of %s", before.Ended.Sub(s.Began), s.Began.Sub(s.called))
+		}
+	}
+
+	// A statement that takes long does not make the others wait for its end.
+	ctx, cancel := context.WithCancel(t.Context())
+	slow := make(chan error, 1)
+	go func() {
+		var slept string
+		slow <- Repeat(db).GetContext(ctx, &slept, `select pg_sleep(60)::text`)
+	}()
+	for running := false; !running; {
+		err := db.GetContext(t.Context(), &running, `
+			select exists (select from pg_stat_activity where query like 'select pg_sleep(60)%' and state = 'active')`)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var one int
+	if err := Repeat(db).GetContext(t.Context(), &one, `select 1`); err != nil || one != 1 {
+		t.Error(one, err)
+	}
+	cancel()
+	if err := <-slow; err == nil {
+		t.Error("the slow statement ended before the quick one")
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"umg/app/postgres"
 )
 
+// write writes the counts of a minute, and deletes rows that are too old.
 func (l *MinuteCounts) write(ctx context.Context, m *minute) error {
 	_, err := l.db.ExecContext(ctx, `
+		with old as (delete from traffic_minutes where minute < least($13, $1))
 		insert into traffic_minutes (minute, replica, calls, errors, limited, unfunded, overloaded, in_flight, in_flight_max,
 			first_byte, overhead, seen_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
@@ -21,17 +23,10 @@ func (l *MinuteCounts) write(ctx context.Context, m *minute) error {
 			in_flight_max = excluded.in_flight_max, first_byte = excluded.first_byte, overhead = excluded.overhead,
 			seen_at = excluded.seen_at`,
 		time.Unix(m.number*minuteSeconds, 0).UTC(), l.o.Replica, m.calls, m.errors, m.refused[RateLimited], m.refused[InsufficientCredit],
-		m.refused[Overloaded], m.inFlight, m.most, pq.Int64Array(m.firstByte.pairs()), pq.Int64Array(m.overhead.pairs()), l.o.Now().UTC())
+		m.refused[Overloaded], m.inFlight, m.most, pq.Int64Array(m.firstByte.pairs()), pq.Int64Array(m.overhead.pairs()), l.o.Now().UTC(),
+		l.o.Now().Add(-minutesKept*time.Minute).UTC())
 	if err != nil {
 		return fmt.Errorf("traffic: write minute counts: %w", err)
-	}
-	return nil
-}
-
-func (l *MinuteCounts) deleteOld(ctx context.Context) error {
-	_, err := l.db.ExecContext(ctx, `delete from traffic_minutes where minute < $1`, l.o.Now().Add(-minutesKept*time.Minute).UTC())
-	if err != nil {
-		return fmt.Errorf("traffic: delete old minute counts: %w", err)
 	}
 	return nil
 }

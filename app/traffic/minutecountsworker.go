@@ -25,20 +25,16 @@ func (l *MinuteCounts) Run(ctx context.Context) error {
 	return l.flush(last)
 }
 
-// flush writes the minutes that changed since the last write, and deletes rows that are too old.
+// flush writes the minutes that changed since the last write.
 func (l *MinuteCounts) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countsWriteTimeMax)
 	defer cancel()
 	var failures error
-	unwritten := l.takeUnwritten()
-	for _, m := range unwritten {
+	for _, m := range l.takeUnwritten() {
 		if err := l.write(ctx, &m); err != nil {
 			failures = errors.Join(failures, err)
 			l.markUnwritten(m.number)
 		}
 	}
-	if failures != nil || len(unwritten) == 0 {
-		return failures
-	}
-	return l.deleteOld(ctx)
+	return failures
 }

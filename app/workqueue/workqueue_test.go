@@ -52,6 +52,31 @@ func TestATaskRunsAgainAtOnceWhileMoreIsDueAndAfterItsPauseOtherwise(t *testing.
 	})
 }
 
+func TestATaskKeepsItsRhythm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		start := time.Now()
+		var at []time.Duration
+		takes := []time.Duration{time.Second, 4 * time.Second, 11 * time.Second, 0, 0}
+		workqueue.Run(ctx, slog.New(slog.DiscardHandler), workqueue.Task{
+			Name: "count", Every: 5 * time.Second, Work: func(context.Context) (bool, error) {
+				at = append(at, time.Since(start))
+				time.Sleep(takes[len(at)-1])
+				if len(at) == len(takes) {
+					cancel()
+				}
+				return false, nil
+			},
+		})
+		// The third run takes longer than the time between two runs, so that a whole pause follows it.
+		want := []time.Duration{0, 5 * time.Second, 10 * time.Second, 26 * time.Second, 31 * time.Second}
+		if !slices.Equal(at, want) {
+			t.Errorf("the task ran at %v, want %v", at, want)
+		}
+	})
+}
+
 func TestRunEndsWhenAllTasksHaveEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 	applyPauseFactor = 4
 	idleEvery        = 250 * time.Millisecond
 	restEvery        = 5 * time.Second // A replica whose leases are all at rest looks at them this often. A call ends the rest.
-	reapEvery        = 10 * time.Second
+	reapEvery        = 15 * time.Second
 	reapAfter        = 85 * time.Second // A replica is lost after this silence, which is longer than it trusts its own leases.
 	renewRetryEvery  = time.Second
 	backoffMin       = 50 * time.Millisecond

@@ -99,16 +99,17 @@ func errNoCard() error {
 		"There is no saved card to charge. Buy credit once with a card, then turn this on.").Final()
 }
 
+// cardDue are the accounts whose cards are to be charged at the time $2.
+const cardDue = `from payment_accounts p join credit_accounts c on c.id = p.account_id join accounts a on a.id = p.account_id
+	where p.auto_enabled and p.payment_method <> '' and p.customer_id is not null and a.frozen_at is null and a.closed_at is null
+		and (p.auto_due_at is null or p.auto_due_at <= $2) and ` + balance + ` < p.threshold_nanos
+		and not exists (select from topups t where t.account_id = p.account_id and t.auto and t.state in ('CREATED', 'OPEN'))`
+
 // chargeLowAccounts charges the cards of the accounts whose credit is low.
 func (s *Service) chargeLowAccounts(ctx context.Context) error {
-	var ids pq.StringArray
-	err := s.polls.GetContext(ctx, &ids, `
-		select array(select p.account_id from payment_accounts p
-			join credit_accounts c on c.id = p.account_id join accounts a on a.id = p.account_id
-		where p.auto_enabled and p.payment_method <> '' and p.customer_id is not null and a.frozen_at is null and a.closed_at is null
-			and (p.auto_due_at is null or p.auto_due_at <= $1) and `+balance+` < p.threshold_nanos
-			and not exists (select from topups t where t.account_id = p.account_id and t.auto and t.state in ('CREATED', 'OPEN'))
-		order by p.auto_due_at nulls first, p.account_id limit $2)`, s.now(), autoRowsMax)
+	var ids []string
+	err := s.db.SelectContext(ctx, &ids, `select p.account_id `+cardDue+` order by p.auto_due_at nulls first, p.account_id limit $1`,
+		autoRowsMax, s.now())
 	if err != nil {
 		return postgres.StoreError("stripe: look for low credit", err)
 	}

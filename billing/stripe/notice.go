@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 
 	"umg/app"
 	"umg/app/audit"
@@ -103,15 +102,15 @@ func (s *Service) SetLowBalance(ctx context.Context, p app.Principal, amount app
 	return postgres.StoreError("stripe: change the low balance", err)
 }
 
+// balanceCrossed are the accounts whose balance crossed their notification limit, downwards or upwards. The limit of most is $1.
+const balanceCrossed = `from payment_accounts p join credit_accounts c on c.id = p.account_id
+	where (p.low_since is not null) <>
+		(` + balance + ` < coalesce(p.low_balance_nanos, case when p.purchased then $1::bigint else 0 end))`
+
 // notify sends mails to accounts whose credit has become low: once, until the credit was sufficient again.
 func (s *Service) notify(ctx context.Context) error {
-	var ids pq.StringArray
-	// The balances of these accounts crossed their notification limit, downwards or upwards.
-	err := s.polls.GetContext(ctx, &ids, `
-		select array(select p.account_id from payment_accounts p join credit_accounts c on c.id = p.account_id
-		where (p.low_since is not null) <>
-			(`+balance+` < coalesce(p.low_balance_nanos, case when p.purchased then $1::bigint else 0 end))
-		limit $2)`, int64(notifyBelowDefault), noticeRowsMax)
+	var ids []string
+	err := s.db.SelectContext(ctx, &ids, `select p.account_id `+balanceCrossed+` limit $2`, int64(notifyBelowDefault), noticeRowsMax)
 	if err != nil {
 		return postgres.StoreError("stripe: look for low credit", err)
 	}

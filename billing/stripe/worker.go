@@ -40,14 +40,30 @@ func (s *Service) Run(ctx context.Context) error {
 
 // runOnce does everything that is due once. The next pass retries what failed.
 func (s *Service) runOnce(ctx context.Context) {
+	var due struct{ Notices, Topups, Events, Charges bool }
+	// Nearly every pass finds nothing, and one question costs much less than one for each step.
+	err := s.polls.GetContext(ctx, &due, `
+		select exists (select `+balanceCrossed+`) as notices, exists (select from topups where due_at <= $2) as topups,
+			(select coalesce(min(due_at) <= $2, true) from payment_sweep) as events, exists (select `+cardDue+`) as charges`,
+		int64(notifyBelowDefault), s.now())
+	if err != nil && ctx.Err() == nil {
+		s.o.Log.Warn("payment worker look failed", "error", err)
+	}
 	steps := []struct {
+		due  bool
 		name string
 		do   func(context.Context) error
-	}{{"notices", s.notify}, {"open top-ups", s.refreshDue}, {"events", s.readEvents}, {"automatic top-ups", s.chargeLowAccounts}}
+	}{
+		{due.Notices, "notices", s.notify}, {due.Topups, "open top-ups", s.refreshDue}, {due.Events, "events", s.readEvents},
+		{due.Charges, "automatic top-ups", s.chargeLowAccounts},
+	}
 	if s.api == nil { // The other steps ask Stripe.
 		steps = steps[:1]
 	}
 	for _, step := range steps {
+		if !step.due {
+			continue
+		}
 		if err := step.do(ctx); err != nil && ctx.Err() == nil {
 			s.o.Log.Warn("payment worker step failed", "step", step.name, "error", err)
 		}
