@@ -61,7 +61,8 @@ func TestAChangedCheckpointIsWhatItWasWhole(t *testing.T) {
 		}
 		draw()
 		whole := s.Encode(hold, "one", time.Now())
-		base := billing.NewCheckpoint(hold, &s)
+		var base billing.Checkpoint
+		base.Set(hold, &s)
 		for range 3 {
 			draw()
 			change, same := base.AppendChange(nil, hold, &s)
@@ -81,7 +82,8 @@ func TestNoChangeOfACheckpointIsLost(t *testing.T) {
 	t.Parallel()
 	hold, s := checkpointAt(32)
 	whole := s.Encode(hold, "one", time.Time{})
-	base := billing.NewCheckpoint(hold, &s)
+	var base billing.Checkpoint
+	base.Set(hold, &s)
 	small := 0
 	for _, member := range members(reflect.TypeOf(s), nil) {
 		_, s := checkpointAt(32)

@@ -15,7 +15,18 @@ import (
 // markBase is a mark in the journal to which later marks of its call refer.
 type markBase struct {
 	at   journal.LSN
-	mark *billing.Checkpoint
+	mark billing.Checkpoint
+}
+
+// markBases has those of calls that have ended, because a base takes more than a kilobyte.
+var markBases = sync.Pool{New: func() any { return new(markBase) }}
+
+// release lets another call use the base. It keeps nothing of its own call.
+func (b *markBase) release() {
+	if b != nil {
+		b.mark.Set(billing.Hold{}, &billing.Settlement{})
+		markBases.Put(b)
+	}
 }
 
 // Progress records what a call has delivered so far, as the settlement it would get if the process died now. It never waits.
@@ -53,7 +64,11 @@ func (m *Manager) mark(c *call, h billing.Hold, s *billing.Settlement) error {
 	case c.first == 0:
 		c.first = at
 	default:
-		c.base = &markBase{at: at, mark: billing.NewCheckpoint(h, s)}
+		if c.base == nil {
+			c.base, _ = markBases.Get().(*markBase)
+		}
+		c.base.at = at
+		c.base.mark.Set(h, s)
 	}
 	return nil
 }

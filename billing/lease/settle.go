@@ -102,9 +102,10 @@ func (m *Manager) endSettle(p pendingCall, cost app.Amount, at journal.LSN) {
 func (c *calls) remove(id string) {
 	s := c.shard(id)
 	s.mu.Lock()
-	_, exists := s.calls[id]
+	one, exists := s.calls[id]
 	delete(s.calls, id)
 	s.mu.Unlock()
+	one.base.release()
 	if exists {
 		c.running.Add(-1)
 	}
