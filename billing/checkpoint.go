@@ -49,7 +49,8 @@ type Checkpoint struct {
 
 // Set copies a checkpoint that Encode wrote. It uses the memory of an earlier one again.
 func (c *Checkpoint) Set(h Hold, s *Settlement) {
-	attempts := append(c.record.Trail.Attempts[:0], s.Record.Trail.Attempts...) // The call changes its attempts in place.
+	attempts := c.record.Trail.Attempts[:0]
+	attempts = append(attempts, s.Record.Trail.Attempts...) // The call changes its attempts in place.
 	c.hold, c.numbers, c.record = h, numbersOf(&h, s), s.Record
 	c.record.Trail.Attempts, c.record.ProviderCost = attempts, cloneAmount(c.record.ProviderCost)
 }
