@@ -191,10 +191,7 @@ func (p *dispatcher) run(ctx context.Context) {
 		err := errors.Join(p.refill(ctx, p.s.now()), p.err)
 		if p.err = nil; err != nil && isStore(err) && ctx.Err() == nil { // Other errors were logged with their job.
 			p.s.o.Log.Warn("video worker: database unavailable, retrying", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(failurePause):
-			}
+			_ = app.Sleep(ctx, failurePause)
 		}
 		p.await(ctx)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"umg/app"
 	"umg/app/postgres"
 	"umg/app/workqueue"
 )
@@ -200,10 +201,8 @@ func (s *Service) record(ctx, within context.Context, c claimed, x Exchange, v v
 		if err == nil || ctx.Err() != nil {
 			return o, err
 		}
-		select {
-		case <-within.Done():
+		if app.Sleep(within, pause) != nil {
 			return o, err
-		case <-time.After(pause):
 		}
 	}
 }
