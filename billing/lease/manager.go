@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/billing"
 	"umg/billing/failpoint"
 	"umg/billing/journal"
@@ -25,7 +26,7 @@ type Options struct {
 	// Balance serves CheckCredit, which passes every call when it is nil.
 	Balance   func(ctx context.Context, accountID string) (billing.Balance, error)
 	ReplicaID string
-	DSN       string // The manager listens for recalls at this database; with an empty DSN it receives none.
+	Listener  *postgres.Listener // The manager listens for recalls on it; without one it receives none.
 	Now       app.Clock
 	Log       *slog.Logger
 }
