@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -151,6 +152,21 @@ func TestTruncatedTextsKeepTheirLimit(t *testing.T) {
 	} {
 		if runes, bytes := app.Truncate(c.text, c.limit), app.TruncateBytes(c.text, c.limit); runes != c.runes || bytes != c.bytes {
 			t.Errorf("%q to %d: %q of characters, %q of bytes; want %q and %q", c.text, c.limit, runes, bytes, c.runes, c.bytes)
+		}
+	}
+}
+
+func TestSleepEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	if err := app.Sleep(t.Context(), 20*time.Millisecond); err != nil || time.Since(began) < 20*time.Millisecond {
+		t.Errorf("slept %s, %v", time.Since(began), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	for _, d := range []time.Duration{time.Hour, 0, -time.Second} { // The context has ended when the second one begins.
+		if err := app.Sleep(ctx, d); !errors.Is(err, context.Canceled) {
+			t.Errorf("sleeping %s beyond the end of the context: %v", d, err)
 		}
 	}
 }

@@ -386,7 +386,7 @@ func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // n
 	known := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- r.Run(ctx, dsn) }()
+	go func() { ended <- r.Run(ctx, postgres.NewListener(dsn)) }()
 	_, err := r.Find(t.Context(), secret, "192.0.2.1")
 	must(t, err)
 	cancel()

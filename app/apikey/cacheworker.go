@@ -16,16 +16,13 @@ const (
 	usedBatchMax   = 1000
 )
 
-// Run keeps the cache fresh until ctx ends: it listens for changed keys on a connection of its own, and stores when keys were
-// used. It returns ctx's error.
-func (r *Cache) Run(ctx context.Context, dsn string) error {
+// Run keeps the cache fresh until ctx ends: it listens for changed keys, and stores when keys were used. It returns ctx's error.
+func (r *Cache) Run(ctx context.Context, listener *postgres.Listener) error {
 	var flushing sync.WaitGroup
 	defer flushing.Wait()
 	// goroutine: Run owns it and waits for it; it ends when ctx ends, after a last write.
-	flushing.Go(func() {
-		r.flushUse(ctx)
-	})
-	for n, lost := range postgres.Listen(ctx, dsn, "keys") {
+	flushing.Go(func() { r.flushUse(ctx) })
+	for n, lost := range listener.Listen(ctx, "keys") {
 		if lost != nil {
 			r.lost(lost)
 		} else {

@@ -13,6 +13,7 @@ import (
 	"umg/app/account"
 	"umg/app/apptest"
 	"umg/app/mail"
+	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
 )
@@ -111,7 +112,7 @@ func run(t *testing.T, r *Cache, dsn string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx, dsn) }()
+	go func() { ended <- r.Run(ctx, postgres.NewListener(dsn)) }()
 	t.Cleanup(func() {
 		cancel()
 		<-ended

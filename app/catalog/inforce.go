@@ -7,6 +7,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -42,10 +43,7 @@ func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error
 		case behind == nil || ctx.Err() == nil:
 			return nil, err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(awaitEvery):
-		}
+		_ = app.Sleep(ctx, awaitEvery)
 	}
 	return behind, nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"umg/app/postgres"
 )
 
 // member opens a catalog that is waited for, and keeps it fresh until the test ends or stop is called.
@@ -20,7 +22,7 @@ func (b *bench) member(t *testing.T, name string) (c *Catalog, stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = c.Run(ctx, b.dsn)
+		_ = c.Run(ctx, postgres.NewListener(b.dsn))
 	}()
 	stop = func() { cancel(); <-ended }
 	t.Cleanup(stop)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 )
 
@@ -55,7 +56,7 @@ func (b *bench) replica(t *testing.T, secrets SecretLookup, change ...func(*Opti
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = c.Run(ctx, b.dsn)
+		_ = c.Run(ctx, postgres.NewListener(b.dsn))
 	}()
 	t.Cleanup(func() { stop(); <-ended })
 	return c

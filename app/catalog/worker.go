@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"umg/app/postgres"
@@ -15,16 +16,13 @@ const (
 
 // Run keeps the snapshot up to date until ctx ends. It reloads at once when a change is announced or the connection was lost, and every
 // minute. It returns after its goroutines have ended.
-func (c *Catalog) Run(ctx context.Context, dsn string) error {
+func (c *Catalog) Run(ctx context.Context, listener *postgres.Listener) error {
 	wake := make(chan struct{}, 1)
-	done := make(chan struct{})
+	var reloading sync.WaitGroup
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
-	go func() {
-		defer close(done)
-		c.reloadLoop(ctx, wake)
-	}()
-	postgres.ListenToWake(ctx, dsn, channel, wake)
-	<-done
+	reloading.Go(func() { c.reloadLoop(ctx, wake) })
+	listener.Wake(ctx, channel, wake)
+	reloading.Wait()
 	return ctx.Err()
 }
 

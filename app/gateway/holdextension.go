@@ -102,7 +102,7 @@ func (f *funding) startExtension(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, extendMax)
 		defer cancel()
 		err := credit.Extend(ctx, &x.hold, more)
-		for err != nil && app.KindOf(err) == app.Unavailable && pause(ctx, extendPause) == nil {
+		for err != nil && app.KindOf(err) == app.Unavailable && app.Sleep(ctx, extendPause) == nil {
 			err = credit.Extend(ctx, &x.hold, more)
 		}
 		x.answer <- err

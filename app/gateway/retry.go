@@ -155,7 +155,7 @@ func (l *routeLoop) retrySameRoute(ctx context.Context, last *provider.Fault) (*
 	}
 	l.plan.retried = true
 	l.request.Timing.begin(o.Now()) // The wait counts as waiting for the provider.
-	err := pause(ctx, wait)
+	err := app.Sleep(ctx, wait)
 	l.request.Timing.end(o.Now())
 	if err != nil {
 		return nil, provider.FaultOf(ctx, err)
@@ -249,18 +249,4 @@ func (p *pipeline) errNoProvider() *app.Error {
 	return app.Errorf(app.Unavailable, codeNoProvider,
 		"No provider of %s can take this call right now. Try again in %d s, or choose another model.", p.model.ID, noneRetryAfter/time.Second).
 		After(noneRetryAfter)
-}
-
-func pause(ctx context.Context, wait time.Duration) error {
-	if wait <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 )
 
@@ -49,7 +50,7 @@ func TestTheWholeLibraryIsInForceSoon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		running.Go(func() { _ = replicas[i].Run(ctx, dsn) })
+		running.Go(func() { _ = replicas[i].Run(ctx, postgres.NewListener(dsn)) })
 	}
 	apply, inForce := time.Hour, time.Hour
 	for try := range wholeTries {

@@ -12,6 +12,7 @@ import (
 	"github.com/lib/pq"
 	"github.com/pressly/goose/v3"
 
+	"umg/app"
 	"umg/migrations"
 )
 
@@ -84,10 +85,8 @@ func migrate(ctx context.Context, db *sqlx.DB, files fs.FS, o MigrateOptions) (a
 		o.Log.WarnContext(ctx, "migration: lock not available, next try follows", append(oldestTransaction(ctx, db),
 			"file", failedFile(err), "try", tries, "tries_max", lockTriesMax, "wait_ms", o.LockWaitMax.Milliseconds(), "error", err)...)
 		tries++
-		select {
-		case <-ctx.Done():
-			return applied, ctx.Err()
-		case <-time.After(o.LockWaitMax):
+		if err := app.Sleep(ctx, o.LockWaitMax); err != nil {
+			return applied, err
 		}
 	}
 }

@@ -8,9 +8,10 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/lib/pq"
+
+	"umg/app"
 )
 
 // A migration that builds an index on a table with rows says `-- +goose NO TRANSACTION` and holds one statement, `create index
@@ -72,10 +73,8 @@ func (l *sessionLock) SessionLock(ctx context.Context, c *sql.Conn) error {
 		if !told {
 			l.o.Log.InfoContext(ctx, "migration: waiting, another replica migrates")
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(lockEvery):
+		if err := app.Sleep(ctx, lockEvery); err != nil {
+			return err
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -102,19 +101,14 @@ func addressError(err error) error {
 
 // withConnectTimeout adds a bound for one dial to an address that has none.
 func withConnectTimeout(dsn string, limit time.Duration) string {
-	if strings.Contains(dsn, "connect_timeout") {
+	separator := " "
+	switch isURL := strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://"); {
+	case strings.Contains(dsn, "connect_timeout"):
 		return dsn
+	case isURL && strings.Contains(dsn, "?"):
+		separator = "&"
+	case isURL:
+		separator = "?"
 	}
-	seconds := strconv.Itoa(int(limit / time.Second))
-	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
-		return dsn + " connect_timeout=" + seconds
-	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		return dsn
-	}
-	q := u.Query()
-	q.Set("connect_timeout", seconds)
-	u.RawQuery = q.Encode()
-	return u.String()
+	return dsn + separator + "connect_timeout=" + strconv.Itoa(int(limit/time.Second))
 }

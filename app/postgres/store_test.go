@@ -242,7 +242,7 @@ func TestMigrateRefusesANewerSchema(t *testing.T) {
 type heard chan string
 
 func (h heard) listen(ctx context.Context, dsn string, channels ...string) {
-	for n, lost := range Listen(ctx, dsn, channels...) {
+	for n, lost := range NewListener(dsn).Listen(ctx, channels...) {
 		if lost != nil {
 			h <- "lost"
 		} else {
@@ -272,12 +272,12 @@ func TestListenRefreshesAfterEveryConnect(t *testing.T) {
 	db := openLocal(t, l.DSN())
 	ctx, cancel := context.WithCancel(t.Context())
 	h := make(heard, 16)
-	go h.listen(ctx, l.DSN(), "keys", "catalog")
+	go h.listen(ctx, l.DSN()+" application_name=listener", "keys", "catalog")
 
 	h.await(t, "keys:", "catalog:")
 	mustExec(t, db, "select pg_notify('keys', 'abc')")
 	h.await(t, "keys:abc")
-	mustExec(t, db, "select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%'")
+	mustExec(t, db, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'listener'")
 	h.await(t, "lost")
 	h.await(t, "keys:", "catalog:")
 	mustExec(t, db, "select pg_notify('catalog', 'xyz')")
@@ -307,19 +307,19 @@ func TestListenSurvivesARestartOfTheServer(t *testing.T) {
 }
 
 func TestListenLeavesNothingRunning(t *testing.T) { //nolint:paralleltest // counts the goroutines of the process
-	l := shared(t)
+	listener := NewListener(shared(t).DSN())
 	known := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	count := 0
-	for range Listen(ctx, l.DSN(), "keys") {
+	for range listener.Listen(ctx, "keys") {
 		count++
 		cancel()
 	}
 	if count != 1 {
 		t.Errorf("%d notifications were heard", count)
 	}
-	for range Listen(t.Context(), l.DSN(), "keys") {
+	for range listener.Listen(t.Context(), "keys") {
 		break
 	}
 	goleak.VerifyNone(t, known)
@@ -331,7 +331,7 @@ func TestAddressesGetABoundForTheDial(t *testing.T) {
 		"host=a":                          "host=a connect_timeout=5",
 		"host=a connect_timeout=1":        "host=a connect_timeout=1",
 		"postgres://h/d":                  "postgres://h/d?connect_timeout=5",
-		"postgresql://h/d?sslmode=verify": "postgresql://h/d?connect_timeout=5&sslmode=verify",
+		"postgresql://h/d?sslmode=verify": "postgresql://h/d?sslmode=verify&connect_timeout=5",
 	} {
 		if got := withConnectTimeout(in, connectMax); got != want {
 			t.Errorf("withConnectTimeout(%q) = %q", in, strings.TrimSpace(got))

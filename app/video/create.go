@@ -189,12 +189,7 @@ func (s *Service) recall(ctx context.Context, c *Call) bool {
 			return false
 		}
 	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(recallWait):
-		return true
-	}
+	return app.Sleep(ctx, recallWait) == nil
 }
 
 // openOnce fails without a trace where many calls of one account wait for its row longer than a statement may.

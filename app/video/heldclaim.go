@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -28,15 +29,8 @@ func (s *Service) holdClaim(ctx context.Context, r *jobRow) (context.Context, *h
 	go func() {
 		defer close(l.done)
 		defer cancel()
-		tick := time.NewTicker(renewEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-l.ctx.Done():
-				return
-			case <-tick.C:
-				_ = l.renew(l.ctx) // The next renewal may succeed if the database is unavailable now.
-			}
+		for app.Sleep(l.ctx, renewEvery) == nil {
+			_ = l.renew(l.ctx) // The next renewal may succeed if the database is unavailable now.
 		}
 	}()
 	return copying, l

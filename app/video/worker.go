@@ -100,7 +100,7 @@ func lanes() [3]lane {
 
 // Run works on jobs and sends changes to their followers, until ctx ends. Then running steps get a few seconds; a step
 // that is cut after that is done again by the next worker that claims the job. It returns ctx's error.
-func (s *Service) Run(ctx context.Context, dsn string) error {
+func (s *Service) Run(ctx context.Context, listener *postgres.Listener) error {
 	s.sweep(os.TempDir())
 	steps, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -115,7 +115,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 	}
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	working.Go(func() { s.gauge(ctx) })
-	for n, lost := range postgres.Listen(ctx, dsn, channel, workChannel) {
+	for n, lost := range listener.Listen(ctx, channel, workChannel) {
 		switch {
 		case lost != nil:
 			s.o.Log.Warn("video worker: listening for changes failed, retrying", "error", lost)
@@ -191,10 +191,7 @@ func (p *dispatcher) run(ctx context.Context) {
 		err := errors.Join(p.refill(ctx, p.s.now()), p.err)
 		if p.err = nil; err != nil && isStore(err) && ctx.Err() == nil { // Other errors were logged with their job.
 			p.s.o.Log.Warn("video worker: database unavailable, retrying", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(failurePause):
-			}
+			_ = app.Sleep(ctx, failurePause)
 		}
 		p.await(ctx)
 	}

@@ -183,7 +183,7 @@ func (b *bench) running(s *Service) (stop func()) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx, b.dsn) }()
+	go func() { ended <- s.Run(ctx, postgres.NewListener(b.dsn)) }()
 	stopped := false
 	stop = func() {
 		if stopped {

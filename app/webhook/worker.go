@@ -9,6 +9,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"umg/app"
 	"umg/app/postgres"
 	"umg/app/workqueue"
 )
@@ -51,12 +52,12 @@ func (s *Service) Stats() Stats {
 
 // Run delivers events until ctx ends: as soon as one is emitted anywhere, as retries fall due, and as claims of replicas
 // that died lapse. It also removes what is too old. Attempts that are under way when ctx ends are given back.
-func (s *Service) Run(ctx context.Context, dsn string) error {
+func (s *Service) Run(ctx context.Context, listener *postgres.Listener) error {
 	wake := make(chan struct{}, 1)
 	var others sync.WaitGroup
 	defer others.Wait()
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
-	others.Go(func() { postgres.ListenToWake(ctx, dsn, "webhooks", wake) })
+	others.Go(func() { listener.Wake(ctx, "webhooks", wake) })
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	others.Go(func() {
 		workqueue.Run(ctx, s.o.Log, workqueue.Task{Name: "delete old webhook events", Every: s.o.Waits.Sweep, Work: workqueue.Repeat(s.Sweep)})
@@ -200,10 +201,8 @@ func (s *Service) record(ctx, within context.Context, c claimed, x Exchange, v v
 		if err == nil || ctx.Err() != nil {
 			return o, err
 		}
-		select {
-		case <-within.Done():
+		if app.Sleep(within, pause) != nil {
 			return o, err
-		case <-time.After(pause):
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 )
 
@@ -396,7 +397,7 @@ func TestRunDeliversAtOnceAndGivesBackWhatItCannotEnd(t *testing.T) {
 	b.endpointOf(other, r.URL+"/stuck")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx, pgtest.DSN(t, b.db)) }()
+	go func() { ended <- b.Run(ctx, postgres.NewListener(pgtest.DSN(t, b.db))) }()
 	b.emit(other)
 	<-stuck
 	b.emit(b.account) // The poll is an hour away and the other delivery hangs, so only the notification wakes the worker.
@@ -431,7 +432,7 @@ func TestRunComesBackForRetriesAndLapsedClaims(t *testing.T) {
 	<-arrived
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx, pgtest.DSN(t, b.db)) }()
+	go func() { ended <- b.Run(ctx, postgres.NewListener(pgtest.DSN(t, b.db))) }()
 	b.clock.Advance(5 * time.Second) // No notification follows from the time.
 	<-arrived
 	b.emit(b.account)

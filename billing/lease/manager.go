@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/billing"
 	"umg/billing/failpoint"
 	"umg/billing/journal"
@@ -25,7 +26,7 @@ type Options struct {
 	// Balance serves CheckCredit, which passes every call when it is nil.
 	Balance   func(ctx context.Context, accountID string) (billing.Balance, error)
 	ReplicaID string
-	DSN       string // The manager listens for recalls at this database; with an empty DSN it receives none.
+	Listener  *postgres.Listener // The manager listens for recalls on it; without one it receives none.
 	Now       app.Clock
 	Log       *slog.Logger
 }
@@ -63,7 +64,7 @@ func New(o Options) (*Manager, error) {
 	t := &Manager{
 		o: o, calls: newCalls(), fenced: make(chan struct{}, 1), used: make(chan struct{}, 1), retries: retryQueue{added: make(chan struct{}, 1)},
 		returns: make(chan *lease, returnQueueMax), topUps: make(chan *lease, returnQueueMax),
-		mono: func() time.Duration { return o.Now().Sub(start) }, pause: sleep,
+		mono: func() time.Duration { return o.Now().Sub(start) }, pause: app.Sleep,
 	}
 	t.applier.hurry = make(chan struct{}, 1)
 	if o.Journal == nil {
@@ -246,18 +247,6 @@ func waitForChange(ctx context.Context, changed <-chan struct{}, waitMax time.Du
 		return ctx.Err()
 	}
 	return nil
-}
-
-// sleep is a pause that ends with ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // holdRequest acquires the credit of a hold or an extension: first from the account, then the same amount from the key's budget.

@@ -14,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
 	"umg/billing/journal"
@@ -58,7 +59,7 @@ func (s *shop) open(id string, journaled bool) (*Manager, func()) {
 func (s *shop) openOver(id string, journaled bool, bank Store) (*Manager, func()) {
 	s.Helper()
 	o := Options{
-		Bank: bank, Registry: s.bank, ReplicaID: id, DSN: pgtest.DSN(s, s.db), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Bank: bank, Registry: s.bank, ReplicaID: id, Listener: postgres.NewListener(pgtest.DSN(s, s.db)), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	writing, stopWriting := context.WithCancel(context.Background())

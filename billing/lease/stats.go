@@ -76,10 +76,8 @@ func (m *Manager) Booked(ctx context.Context) error {
 	}
 	for last := m.o.Journal.Last(); m.appliedTo() < last; {
 		offer(m.applier.hurry, struct{}{})
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(appliedPollEvery):
+		if err := app.Sleep(ctx, appliedPollEvery); err != nil {
+			return err
 		}
 	}
 	return nil

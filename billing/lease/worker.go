@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/postgres"
 	"umg/billing/journal"
 )
 
@@ -344,10 +343,7 @@ func (m *Manager) finishStep(b *leaseTable, l *lease, row LeaseState, err error)
 
 // listen receives recalls: which credit accounts other replicas need credit of.
 func (m *Manager) listen(ctx context.Context) {
-	if m.o.DSN == "" {
-		return
-	}
-	for n, lost := range postgres.Listen(ctx, m.o.DSN, recallChannel) {
+	for n, lost := range m.o.Listener.Listen(ctx, recallChannel) {
 		switch {
 		case lost != nil:
 			m.o.Log.Warn("lease recall listener disconnected", "error", lost)

@@ -80,7 +80,7 @@ func (g *gatewayServer) openBilling(ctx context.Context) error {
 func (g *gatewayServer) openLeases(ctx context.Context) (err error) {
 	b, s := &g.billing, &g.stores
 	o := lease.Options{
-		ReplicaID: s.ids.New("rep"), DSN: s.database.dsn, Now: time.Now, Log: g.log, Balance: b.ledger.Balance,
+		ReplicaID: s.ids.New("rep"), Listener: s.listener, Now: time.Now, Log: g.log, Balance: b.ledger.Balance,
 	}
 	b.leaseStore = lease.OpenBank(s.database.db, time.Now, s.ids)
 	b.applier, err = postgres.Open(ctx, s.database.dsn, postgres.Options{

@@ -79,7 +79,7 @@ type databaseFlags struct {
 	DatabaseURL string `env:"DATABASE_URL" secret:"address" help:"Postgres database; without it, a local one." placeholder:"URL"`
 	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Folder of the local database and generated secrets." placeholder:"DIR"`
 
-	DatabaseConnections  int           `env:"UMG_DATABASE_CONNECTIONS" help:"Connections to Postgres; 0 is 24. Up to nine more are open."`
+	DatabaseConnections  int           `env:"UMG_DATABASE_CONNECTIONS" help:"Connections to Postgres; 0 is 24. Up to six more are open."`
 	PGBin                string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
 	MigrationLockTimeout time.Duration `default:"2s" env:"UMG_MIGRATION_LOCK_TIMEOUT" help:"How long a migration waits for a lock."`
 }

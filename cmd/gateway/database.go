@@ -10,6 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"umg/app"
 	"umg/app/postgres"
 	"umg/app/postgres/local"
 )
@@ -113,10 +114,8 @@ func (s *database) restart(ctx context.Context) {
 			s.restartErr = text
 			s.log.Error("local database: restart failed, retrying", "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if app.Sleep(ctx, restartEvery) != nil {
 			return
-		case <-time.After(restartEvery):
 		}
 	}
 }

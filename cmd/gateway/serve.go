@@ -92,7 +92,7 @@ func (g *gatewayServer) run(ctx context.Context) error {
 			return err
 		})
 	}
-	for _, run := range slices.Concat(g.services.workers(g.stores.database.dsn), g.billing.workers(), g.stores.workers()) {
+	for _, run := range slices.Concat(g.services.workers(g.stores.listener), g.billing.workers(), g.stores.workers()) {
 		// goroutine: run owns it and waits for it; it ends when the server has stopped, or with an error.
 		workers.Go(func() error {
 			if err := run(work); err != nil && work.Err() == nil {

@@ -23,6 +23,7 @@ import (
 	"umg/app/media"
 	"umg/app/modelstatus"
 	"umg/app/notification"
+	"umg/app/postgres"
 	"umg/app/prompt"
 	"umg/app/provider"
 	"umg/app/provider/assetapi"
@@ -267,10 +268,10 @@ func (g *gatewayServer) openJobs() (err error) {
 	return nil
 }
 
-// workers run until the server stops. Some listen for notifications of the database at dsn.
-func (s *serviceLayer) workers(dsn string) []worker {
-	listening := func(run func(ctx context.Context, dsn string) error) worker {
-		return func(ctx context.Context) error { return run(ctx, dsn) }
+// workers run until the server stops. Some listen for notifications of the database.
+func (s *serviceLayer) workers(listener *postgres.Listener) []worker {
+	listening := func(run func(ctx context.Context, listener *postgres.Listener) error) worker {
+		return func(ctx context.Context) error { return run(ctx, listener) }
 	}
 	workers := []worker{
 		s.admission.Run, s.limits.Run, s.accounts.Run, s.apiKeys.Run, s.idempotency.Run, s.assets.Run,

@@ -18,6 +18,7 @@ const databaseCheckMax = 2 * time.Second
 // storeLayer is what all replicas share: the database with its clock, the store of files, and the key that encrypts secrets.
 type storeLayer struct {
 	database *database
+	listener *postgres.Listener
 	clock    *postgres.Clock
 	ids      app.IDs
 	key      [secretKeyBytes]byte
@@ -31,6 +32,7 @@ func (g *gatewayServer) openStores(ctx context.Context) (err error) {
 	if s.database, err = openDatabase(ctx, g.cfg.databaseFlags, options, g.log); err != nil {
 		return err
 	}
+	s.listener = postgres.NewListener(s.database.dsn)
 	if err = migrate(ctx, s.database); err != nil {
 		return err
 	}

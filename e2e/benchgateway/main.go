@@ -81,8 +81,9 @@ func run(ctx context.Context, dsn, upstream, logFile string) (err error) {
 		API: api.New(api.Options{Keys: keys, Catalog: models, Gateway: texts, Now: time.Now}),
 		IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Now: time.Now, Log: log, DrainTimeout: drainMax,
 	})
-	return serve(ctx, srv, func(ctx context.Context) error { return keys.Run(ctx, dsn) },
-		func(ctx context.Context) error { return models.Run(ctx, dsn) })
+	listener := postgres.NewListener(dsn)
+	return serve(ctx, srv, func(ctx context.Context) error { return keys.Run(ctx, listener) },
+		func(ctx context.Context) error { return models.Run(ctx, listener) })
 }
 
 func serve(ctx context.Context, srv *server.Server, workers ...func(context.Context) error) error {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"umg/app"
 	"umg/app/postgres"
 	"umg/app/postgres/local"
 	"umg/migrations"
@@ -49,10 +50,8 @@ func lockModel(ctx context.Context) (*model, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return m, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), m.held.Close())
-		case <-time.After(lockEvery):
+		if err := app.Sleep(ctx, lockEvery); err != nil {
+			return nil, errors.Join(err, m.held.Close())
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"umg/app"
 	"umg/app/postgres"
 	"umg/app/postgres/local"
 )
@@ -118,10 +119,8 @@ func create(ctx context.Context, admin *sqlx.DB, name string) error {
 		if full, is := errors.AsType[*pq.Error](err); !is || full.Code != diskFull {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if app.Sleep(ctx, fullPause) != nil {
 			return err
-		case <-time.After(fullPause):
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"umg/app/postgres"
@@ -20,15 +21,12 @@ const (
 
 // Run reads changed pauses, writes the report of this replica and drops the state of removed providers, until ctx ends. It returns when
 // all its goroutines have ended.
-func (m *Monitor) Run(ctx context.Context, dsn string) error {
-	done := make(chan struct{})
+func (m *Monitor) Run(ctx context.Context, listener *postgres.Listener) error {
+	var ticking sync.WaitGroup
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
-	go func() {
-		defer close(done)
-		m.runTicker(ctx)
-	}()
-	postgres.ListenToWake(ctx, dsn, channel, m.pausesChanged)
-	<-done
+	ticking.Go(func() { m.runTicker(ctx) })
+	listener.Wake(ctx, channel, m.pausesChanged)
+	ticking.Wait()
 	return ctx.Err()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider/health"
 )
@@ -23,8 +24,8 @@ func replica(t *testing.T, db *sqlx.DB, name string, c *clock) (*health.Monitor,
 	m := health.New(health.Options{Now: c.now, Random: never, DB: db, Replica: name, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	dsn := pgtest.DSN(t, db)
-	go func() { ended <- m.Run(ctx, dsn) }()
+	listener := postgres.NewListener(pgtest.DSN(t, db))
+	go func() { ended <- m.Run(ctx, listener) }()
 	stop := sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -130,7 +130,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		} else {
 			lost = 0
 		}
-		if pause(ctx, wait) != nil {
+		if app.Sleep(ctx, wait) != nil {
 			return r.ended(ctx, nil)
 		}
 	}
@@ -150,15 +150,6 @@ func (r *Relay) ended(ctx context.Context, err error) error {
 func (r *Relay) printf(format string, args ...any) { _, _ = fmt.Fprintf(r.o.Out, format+"\n", args...) }
 
 func (r *Relay) clock() string { return r.o.Now().Local().Format(time.TimeOnly) }
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
 
 // forward sends one event to the address, and prints how it was answered. It tries an address that does not accept the
 // event a few times; later events wait, so that their order is kept.
@@ -182,7 +173,7 @@ func (r *Relay) forward(ctx context.Context, e event) error {
 		}
 		wait := r.o.Waits.Retry[attempt]
 		r.printf("%s; again in %s", line, wait)
-		if err := pause(ctx, wait); err != nil {
+		if err := app.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
