@@ -47,12 +47,11 @@ type Checkpoint struct {
 	record  UsageRecord
 }
 
-// Set copies a checkpoint that Encode wrote. It uses the memory of an earlier one again.
+// Set copies a checkpoint that Encode wrote.
 func (c *Checkpoint) Set(h Hold, s *Settlement) {
-	attempts := c.record.Trail.Attempts[:0]
-	attempts = append(attempts, s.Record.Trail.Attempts...) // The call changes its attempts in place.
 	c.hold, c.numbers, c.record = h, numbersOf(&h, s), s.Record
-	c.record.Trail.Attempts, c.record.ProviderCost = attempts, cloneAmount(c.record.ProviderCost)
+	c.record.Trail.Attempts = slices.Clone(c.record.Trail.Attempts) // The call changes its attempts in place.
+	c.record.ProviderCost = cloneAmount(c.record.ProviderCost)
 }
 
 func cloneAmount(a *app.Amount) *app.Amount {

@@ -21,14 +21,6 @@ type markBase struct {
 // markBases has those of calls that have ended, because a base takes more than a kilobyte.
 var markBases = sync.Pool{New: func() any { return new(markBase) }}
 
-// release lets another call use the base. It keeps nothing of its own call.
-func (b *markBase) release() {
-	if b != nil {
-		b.mark.Set(billing.Hold{}, &billing.Settlement{})
-		markBases.Put(b)
-	}
-}
-
 // Progress records what a call has delivered so far, as the settlement it would get if the process died now. It never waits.
 // A mark that cannot be recorded costs only the platform.
 func (m *Manager) Progress(h billing.Hold, s billing.Settlement) {

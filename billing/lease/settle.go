@@ -105,7 +105,10 @@ func (c *calls) remove(id string) {
 	one, exists := s.calls[id]
 	delete(s.calls, id)
 	s.mu.Unlock()
-	one.base.release()
+	if one.base != nil {
+		*one.base = markBase{}
+		markBases.Put(one.base)
+	}
 	if exists {
 		c.running.Add(-1)
 	}
