@@ -32,8 +32,7 @@ func (s *SQLStore) Counts() Counts { return Counts{Late: s.late.Load(), Overruns
 func (s *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
 	var result string
 	var applied, late, overruns int64
-	const query = `select result, applied, late, overruns
-		from apply_settlements($1, $2, $3, $4, $5, convert_from($6, 'UTF8')::jsonb, convert_from($7, 'UTF8')::jsonb, $8, $9)`
+	const query = `select result, applied, late, overruns from apply_settlements($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	records, _ := arrays.Get().(*[]byte)
 	defer arrays.Put(records)
 	*records = appendArray((*records)[:0], batch.Records)
@@ -66,9 +65,12 @@ func (s *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.L
 // and text twice.
 var arrays = sync.Pool{New: func() any { return new([]byte) }}
 
-// appendArray appends an array of JSON values.
+// jsonbVersion is the first byte of jsonb as bytes, before its text.
+const jsonbVersion = 1
+
+// appendArray appends an array of JSON values, as jsonb.
 func appendArray(dst []byte, values [][]byte) []byte {
-	dst = append(dst, '[')
+	dst = append(dst, jsonbVersion, '[')
 	for i, value := range values {
 		if i > 0 {
 			dst = append(dst, ',')
