@@ -32,7 +32,8 @@ func (s *SQLStore) Counts() Counts { return Counts{Late: s.late.Load(), Overruns
 func (s *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
 	var result string
 	var applied, late, overruns int64
-	const query = `select result, applied, late, overruns from apply_settlements($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	const query = `select result, applied, late, overruns
+		from apply_settlements($1, $2, $3, $4, $5, convert_from($6, 'UTF8')::jsonb, convert_from($7, 'UTF8')::jsonb, $8, $9)`
 	records, _ := arrays.Get().(*[]byte)
 	defer arrays.Put(records)
 	*records = appendArray((*records)[:0], batch.Records)
@@ -65,12 +66,9 @@ func (s *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.L
 // and text twice.
 var arrays = sync.Pool{New: func() any { return new([]byte) }}
 
-// jsonbVersion is the first byte of jsonb as bytes, before its text.
-const jsonbVersion = 1
-
-// appendArray appends an array of JSON values, as jsonb.
+// appendArray appends an array of JSON values.
 func appendArray(dst []byte, values [][]byte) []byte {
-	dst = append(dst, jsonbVersion, '[')
+	dst = append(dst, '[')
 	for i, value := range values {
 		if i > 0 {
 			dst = append(dst, ',')
