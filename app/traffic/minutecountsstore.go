@@ -14,7 +14,7 @@ import (
 // write writes the counts of a minute, and deletes rows that are too old.
 func (l *MinuteCounts) write(ctx context.Context, m *minute) error {
 	_, err := l.db.ExecContext(ctx, `
-		with old as (delete from traffic_minutes where minute < least($13, $1))
+		with old as (delete from traffic_minutes where minute < least($13::timestamptz, $1::timestamptz))
 		insert into traffic_minutes (minute, replica, calls, errors, limited, unfunded, overloaded, in_flight, in_flight_max,
 			first_byte, overhead, seen_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
