@@ -14,8 +14,8 @@ import (
 const (
 	// seenEvery is the time between two reports of a replica. It is that of other work of a replica at rest, so that they wake it together.
 	seenEvery = 5 * time.Second
-	// seenMax is how long after its last report a replica counts as running. A reload may take 10 s.
-	seenMax = 15 * time.Second
+	// seenMax is how long after its last report a replica counts as running. A reload between two reports may take 10 s.
+	seenMax = 16 * time.Second
 	// awaitEvery is the time between two queries of the reports.
 	awaitEvery = 20 * time.Millisecond
 	// reportMax bounds one report.

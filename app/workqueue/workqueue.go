@@ -26,7 +26,7 @@ func Repeat(work func(ctx context.Context) error) func(ctx context.Context) (boo
 	return func(ctx context.Context) (bool, error) { return false, work(ctx) }
 }
 
-// Run runs each task until ctx ends, and returns when all have ended. A task that fails runs again after its pause.
+// Run runs each task until ctx ends, and returns when all have ended. A task that fails runs again at its next time.
 func Run(ctx context.Context, log *slog.Logger, tasks ...Task) {
 	var running sync.WaitGroup
 	for _, t := range tasks {

@@ -102,7 +102,8 @@ func (s *Service) SetLowBalance(ctx context.Context, p app.Principal, amount app
 	return postgres.StoreError("stripe: change the low balance", err)
 }
 
-// balanceCrossed are the accounts whose balance crossed their notification limit, downwards or upwards. The limit of most is $1.
+// balanceCrossed are the accounts whose balance crossed their notification limit, downwards or upwards. The parameter
+// is the limit of accounts that bought credit and have set none.
 const balanceCrossed = `from payment_accounts p join credit_accounts c on c.id = p.account_id
 	where (p.low_since is not null) <>
 		(` + balance + ` < coalesce(p.low_balance_nanos, case when p.purchased then $1::bigint else 0 end))`
