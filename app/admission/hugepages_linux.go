@@ -1,6 +1,10 @@
 package admission
 
-import "syscall"
+import (
+	"strings"
+	"syscall"
+	"unsafe"
+)
 
 // hugeHeapBytes bounds the memory that huge pages hold although only a part of each is used.
 const hugeHeapBytes = 64 << 20
@@ -9,5 +13,8 @@ const hugeHeapBytes = 64 << 20
 // connections looks up much less often than small ones. It is called first in main, because the allocator fills the lowest
 // free addresses first. It reserves addresses and takes no memory. An error means that the kernel has no huge pages.
 func UseHugePages() error {
-	return syscall.Madvise(make([]byte, hugeHeapBytes), syscall.MADV_HUGEPAGE)
+	var heap strings.Builder // A slice may be cleared, which takes the memory.
+	heap.Grow(hugeHeapBytes)
+	heap.WriteByte(0)
+	return syscall.Madvise(unsafe.Slice(unsafe.StringData(heap.String()), hugeHeapBytes), syscall.MADV_HUGEPAGE)
 }
