@@ -16,5 +16,6 @@ func UseHugePages() error {
 	var heap strings.Builder // A slice may be cleared, which takes the memory.
 	heap.Grow(hugeHeapBytes)
 	heap.WriteByte(0)
+	//nolint:gosec // The string has room for them.
 	return syscall.Madvise(unsafe.Slice(unsafe.StringData(heap.String()), hugeHeapBytes), syscall.MADV_HUGEPAGE)
 }
