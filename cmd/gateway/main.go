@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"umg/app/admission"
 	"umg/app/logwriter"
 
 	"github.com/alecthomas/kong"
@@ -42,7 +41,6 @@ type commands struct {
 }
 
 func main() {
-	_ = admission.UseHugePages() // Without them the gateway is slower and works.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGXFSZ) // Without the signal, a write to a file at its size limit returns an error.
 	context.AfterFunc(ctx, stop)   // A second signal then ends the process at once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	mathrand "math/rand/v2"
 	"os"
 	"runtime"
@@ -19,6 +20,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/egress"
 	"umg/app/gateway"
+	"umg/app/hugepages"
 	"umg/app/idempotency"
 	"umg/app/media"
 	"umg/app/modelstatus"
@@ -94,6 +96,9 @@ type upstreamServices struct {
 // openServices opens the services in the order in which they need each other.
 func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.SecretLookup) (err error) {
 	memoryMax := admission.LimitMemory(g.cfg.MaxMemory << 20)
+	if err = hugepages.Use(memoryMax); err != nil {
+		g.log.InfoContext(ctx, "huge pages are not in use", slog.Any("err", err))
+	}
 	g.services.admission = admission.New(admission.Options{
 		InFlightMax: g.cfg.MaxInFlight, MemoryMax: memoryMax, LateMax: g.cfg.MaxSchedulingDelay, Cores: runtime.GOMAXPROCS(0),
 		Headroom: admission.Headroom(memoryMax),

@@ -21,11 +21,11 @@ import (
 
 	"umg/api"
 	"umg/app"
-	"umg/app/admission"
 	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/gateway"
+	"umg/app/hugepages"
 	"umg/app/logwriter"
 	"umg/app/postgres"
 	"umg/app/provider"
@@ -37,7 +37,7 @@ import (
 const drainMax = 5 * time.Second
 
 func main() {
-	_ = admission.UseHugePages() // The gateway does the same.
+	_ = hugepages.Use(0) // The gateway does the same.
 	dsn := flag.String("database-url", "", "the database of the gateway whose keys and catalog are used")
 	upstream := flag.String("simulator-url", "", "the simulated provider of that catalog")
 	logFile := flag.String("log", os.DevNull, "file for the request log")
