@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"umg/app/logwriter"
+	"umg/app/process"
 
 	"github.com/alecthomas/kong"
 )
@@ -41,6 +42,9 @@ type commands struct {
 }
 
 func main() {
+	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "demo") { // The other commands end soon.
+		process.RelaxTimers()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGXFSZ) // Without the signal, a write to a file at its size limit returns an error.
 	context.AfterFunc(ctx, stop)   // A second signal then ends the process at once.

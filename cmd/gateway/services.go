@@ -20,12 +20,12 @@ import (
 	"umg/app/dialect"
 	"umg/app/egress"
 	"umg/app/gateway"
-	"umg/app/hugepages"
 	"umg/app/idempotency"
 	"umg/app/media"
 	"umg/app/modelstatus"
 	"umg/app/notification"
 	"umg/app/postgres"
+	"umg/app/process"
 	"umg/app/prompt"
 	"umg/app/provider"
 	"umg/app/provider/assetapi"
@@ -96,7 +96,7 @@ type upstreamServices struct {
 // openServices opens the services in the order in which they need each other.
 func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.SecretLookup) (err error) {
 	memoryMax := admission.LimitMemory(g.cfg.MaxMemory << 20)
-	if err = hugepages.Use(memoryMax); err != nil {
+	if err = process.UseHugePages(memoryMax); err != nil {
 		g.log.InfoContext(ctx, "huge pages are not in use", slog.Any("err", err))
 	}
 	g.services.admission = admission.New(admission.Options{

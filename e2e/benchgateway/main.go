@@ -21,13 +21,14 @@ import (
 
 	"umg/api"
 	"umg/app"
+	"umg/app/admission"
 	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/gateway"
-	"umg/app/hugepages"
 	"umg/app/logwriter"
 	"umg/app/postgres"
+	"umg/app/process"
 	"umg/app/provider"
 	"umg/app/ratelimit"
 	"umg/app/server"
@@ -37,7 +38,8 @@ import (
 const drainMax = 5 * time.Second
 
 func main() {
-	_ = hugepages.Use(0) // The gateway does the same.
+	process.RelaxTimers() // The gateway does the same.
+	_ = process.UseHugePages(admission.LimitMemory(0))
 	dsn := flag.String("database-url", "", "the database of the gateway whose keys and catalog are used")
 	upstream := flag.String("simulator-url", "", "the simulated provider of that catalog")
 	logFile := flag.String("log", os.DevNull, "file for the request log")

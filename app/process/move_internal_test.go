@@ -1,6 +1,6 @@
 //go:build linux && !race
 
-package hugepages
+package process
 
 import (
 	"bytes"

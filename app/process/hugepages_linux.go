@@ -1,6 +1,6 @@
 //go:build !race
 
-package hugepages
+package process
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ const (
 	mremapFixed = 2
 )
 
-func use(program bool) error {
+func useHugePages(program bool) error {
 	setting, err := os.ReadFile(settingFile)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"umg/e2e/harness"
 )
 
-// A gateway with enough memory runs on a copy of its program, and one with less on its file. Both may use huge pages for the heap.
-func TestGatewayUsesHugePages(t *testing.T) {
+// A gateway lets its timers end late. With enough memory it runs on a copy of its program, and with less on its file. Both may use huge pages for the heap.
+func TestGatewayAsksTheKernel(t *testing.T) {
 	setting, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
@@ -31,6 +31,10 @@ func TestGatewayUsesHugePages(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("GOMEMLIMIT", c.memory)
 			g := harness.StartDemo(t)
+			// Only root may read it.
+			if slack, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", g.PID)); err == nil && strings.TrimSpace(string(slack)) != "500000" {
+				t.Errorf("the timer slack is %s ns, want 500000", slack)
+			}
 			code, heap := pagesOf(t, g.PID)
 			const most = 4 << 10 // The ends of the code, each less than a page of 2 MiB.
 			if moved := code <= most; moved != c.moved {
