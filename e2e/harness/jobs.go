@@ -11,21 +11,22 @@ import (
 	"time"
 )
 
-// FinishJobs makes everything due until all jobs have ended, all that is deleted is gone, and all events were delivered.
+// FinishJobs makes everything due until all jobs have ended, their late pictures are made, all that is deleted is gone, and all events
+// were delivered.
 func (c Customer) FinishJobs(t *testing.T) {
 	t.Helper()
 	db := c.DB(t)
 	before := 0
 	for deadline := time.Now().Add(RecoveryTimeMax); ; time.Sleep(100 * time.Millisecond) {
 		db.MustExec(`with due as (update video_jobs set due_at = now() where account_id = $1 and due_at > now()
-			and (completed_at is null or deleted_at is not null) returning id) select pg_notify('video_work', '') from due`, c.AccountID)
+			and (completed_at is null or deleted_at is not null or due_at < expires_at) returning id) select pg_notify('video_work', '') from due`, c.AccountID)
 		db.MustExec(`update webhook_endpoints set paused_until = null where account_id = $1 and paused_until is not null`, c.AccountID)
 		db.MustExec(`with due as (update webhook_deliveries set due_at = now() where account_id = $1 and due_at > now() returning id)
 			select pg_notify('webhooks', '') from due`, c.AccountID)
 		var left []string
 		if err := db.Select(&left, `
 			select id || ' is ' || state || ' with ' || tries || ' tries' from video_jobs where account_id = $1
-				and (completed_at is null or deleted_at is not null and purged_at is null)
+				and (completed_at is null or deleted_at is not null and purged_at is null or deleted_at is null and due_at < expires_at)
 			union all select id || ' is undelivered' from webhook_deliveries where account_id = $1 and state = 'pending'`,
 			c.AccountID); err != nil {
 			t.Fatal(err)
