@@ -21,8 +21,12 @@ func relaxTimers() {
 	if slack, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, getTimerSlack, 0, 0); errno != 0 || slack != uintptr(timerSlackDefault) {
 		return
 	}
+	name, err := os.Executable() // The process takes its name in lists from this path.
+	if err != nil {
+		return
+	}
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, uintptr(timerSlack), 0); errno == 0 {
 		//nolint:gosec // It is this program.
-		_ = syscall.Exec("/proc/self/exe", os.Args, os.Environ())
+		_ = syscall.Exec(name, os.Args, os.Environ())
 	}
 }

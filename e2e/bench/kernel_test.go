@@ -35,6 +35,9 @@ func TestGatewayAsksTheKernel(t *testing.T) {
 			if slack, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", g.PID)); err == nil && strings.TrimSpace(string(slack)) != "500000" {
 				t.Errorf("the timer slack is %s ns, want 500000", slack)
 			}
+			if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", g.PID)); err != nil || strings.TrimSpace(string(name)) != "gateway" {
+				t.Errorf("lists of processes name it %s, want gateway: %v", name, err)
+			}
 			code, heap := pagesOf(t, g.PID)
 			const most = 4 << 10 // The ends of the code, each less than a page of 2 MiB.
 			if moved := code <= most; moved != c.moved {
