@@ -19,7 +19,8 @@ func (c Customer) FinishJobs(t *testing.T) {
 	before := 0
 	for deadline := time.Now().Add(RecoveryTimeMax); ; time.Sleep(100 * time.Millisecond) {
 		db.MustExec(`with due as (update video_jobs set due_at = now() where account_id = $1 and due_at > now()
-			and (completed_at is null or deleted_at is not null or due_at < expires_at) returning id) select pg_notify('video_work', '') from due`, c.AccountID)
+			and (completed_at is null or deleted_at is not null or due_at < expires_at) returning id)
+			select pg_notify('video_work', '') from due`, c.AccountID)
 		db.MustExec(`update webhook_endpoints set paused_until = null where account_id = $1 and paused_until is not null`, c.AccountID)
 		db.MustExec(`with due as (update webhook_deliveries set due_at = now() where account_id = $1 and due_at > now() returning id)
 			select pg_notify('webhooks', '') from due`, c.AccountID)
