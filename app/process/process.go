@@ -1,13 +1,13 @@
 // Package process asks the kernel for what suits a process that serves many connections and mostly waits. On pages of 4 KiB a processor
-// under load spends a fifth of its time on finding them, and at some hundred calls a second a fifth on waking threads for short waits.
+// under load spends a fifth of its time on finding them, and at some hundred calls a second a sixth on waking threads for short waits.
 package process
 
 import "time"
 
 const (
-	// heapBytes bounds the memory that huge pages hold although the heap uses only a part of each.
+	// heapBytes is by how much the heap may grow on huge pages, which bounds what they hold beside what it uses of each.
 	heapBytes = 64 << 20
-	// programMemoryMin is the memory of a process that can spare some 64 MB for a copy of the program. The kernel can drop and share the
+	// programMemoryMin is the memory of a process that can spare some 65 MB for a copy of the program. The kernel can drop and share the
 	// pages of the file that it replaces, but not the copy.
 	programMemoryMin = 1 << 30
 
@@ -16,8 +16,8 @@ const (
 	timerSlackDefault = 50 * time.Microsecond
 )
 
-// UseHugePages takes effect for the memory that the heap uses from now on, and for the program where this process may hold memoryMax
-// bytes and that is at least 1 GiB, or zero, which means no limit. The error says why there is less; the process works without them.
+// UseHugePages lets the kernel back the heap with huge pages, and moves the program to such where memoryMax, the bytes that this process
+// may hold, is at least 1 GiB. Zero means that there is no limit. The error says why there is less; the process works without them.
 func UseHugePages(memoryMax int64) error {
 	return useHugePages(memoryMax == 0 || memoryMax >= programMemoryMin)
 }

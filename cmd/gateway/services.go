@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"log/slog"
 	mathrand "math/rand/v2"
 	"os"
 	"runtime"
@@ -96,8 +95,8 @@ type upstreamServices struct {
 // openServices opens the services in the order in which they need each other.
 func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.SecretLookup) (err error) {
 	memoryMax := admission.LimitMemory(g.cfg.MaxMemory << 20)
-	if err = process.UseHugePages(memoryMax); err != nil {
-		g.log.InfoContext(ctx, "huge pages are not in use", slog.Any("err", err))
+	if err := process.UseHugePages(memoryMax); err != nil {
+		g.log.Info("huge pages are not in use", "error", err)
 	}
 	g.services.admission = admission.New(admission.Options{
 		InFlightMax: g.cfg.MaxInFlight, MemoryMax: memoryMax, LateMax: g.cfg.MaxSchedulingDelay, Cores: runtime.GOMAXPROCS(0),

@@ -13,7 +13,8 @@ import (
 	"umg/e2e/harness"
 )
 
-// A gateway lets its timers end late. With enough memory it runs on a copy of its program, and with less on its file. Both may use huge pages for the heap.
+// A gateway lets its timers end late. With enough memory it runs on a copy of its program, and with less on its file. Both may use huge
+// pages for the heap.
 func TestGatewayAsksTheKernel(t *testing.T) {
 	setting, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
