@@ -71,7 +71,7 @@ func TestUsageIsReadableOnAPhone(t *testing.T) {
 // the time of a frame.
 func TestScriptsWriteNumbersAsAPersonReadsThem(t *testing.T) {
 	t.Parallel()
-	c := harness.SharedDemo(t).NewCustomer(t, "comma")
+	c := harness.SharedVideoDemo(t).NewCustomer(t, "comma")
 	c.SignInToConsole(t).Visit(t, "/console/settings/videos", url.Values{"video_ask_above": {"0.1"}})
 	p := newCustomerTab(t, c, playwright.BrowserNewContextOptions{Locale: new("de-DE")})
 	p.Open(c.ConsoleURL + "/console/playground?model=" + harness.CheapModel)
