@@ -16,7 +16,7 @@ import (
 
 // These limits apply to the worker.
 const (
-	sweepEvery        = 5 * time.Second
+	sweepEvery        = 10 * time.Second // A pass also runs when a day begins, because the periods of budgets do.
 	deleteLeasesEvery = time.Hour
 	sweepHoldsMax     = 500 // One transaction handles at most this many rows.
 	sweepGrantsMax    = 100 // One pass runs at most this many transactions.
@@ -48,8 +48,9 @@ func (l *Ledger) Stats() Stats {
 // Run releases the holds of jobs that were not settled in time, takes back expired grants, refills budgets and deletes old
 // leases, until ctx ends. Any number of replicas may run it.
 func (l *Ledger) Run(ctx context.Context) error {
-	tick := time.NewTicker(sweepEvery)
+	tick, day := time.NewTicker(sweepEvery), time.NewTimer(untilNextDay(l.o.Now()))
 	defer tick.Stop()
+	defer day.Stop()
 	var leasesDeleted time.Time
 	for {
 		if now := l.o.Now(); now.Sub(leasesDeleted) >= deleteLeasesEvery {
@@ -66,8 +67,16 @@ func (l *Ledger) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		case <-day.C:
 		}
+		day.Reset(untilNextDay(l.o.Now()))
 	}
+}
+
+// untilNextDay is the time until a day of UTC has begun for certain.
+func untilNextDay(now time.Time) time.Duration {
+	const day, margin = 24 * time.Hour, 10 * time.Millisecond
+	return now.Truncate(day).Add(day + margin).Sub(now)
 }
 
 // Sweep makes one pass: it releases expired holds, takes back expired grants, pays receivables from free credit and starts the next

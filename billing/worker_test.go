@@ -66,6 +66,38 @@ func TestExpiredHoldsGiveTheirCreditBack(t *testing.T) {
 	h.books()
 }
 
+// TestBudgetsAreRefilledWhenTheDayBegins starts the worker in the last second of a day. Its next regular pass is 10 s away.
+func TestBudgetsAreRefilledWhenTheDayBegins(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account, key := h.account(1000), h.ids.New("key")
+	budget := billing.Budget{KeyID: key, AccountID: account, Limit: 100, Period: billing.EachDay}
+	if err := h.ledger.OpenBudget(h.ctx, h.db, budget); err != nil {
+		t.Fatal(err)
+	}
+	const lastPart = 500 * time.Millisecond
+	began, midnight := time.Now(), time.Now().UTC().Truncate(24*time.Hour).Add(24*time.Hour)
+	late := billing.NewLedger(h.db, billing.Options{
+		Now: func() time.Time { return midnight.Add(time.Since(began) - lastPart) }, IDs: h.ids, Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(h.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- late.Run(ctx) }()
+	refilled := false
+	for !refilled && time.Since(began) < 8*time.Second {
+		if err := h.db.Get(&refilled, `select period_start = $2 from key_budgets where key_id = $1`, key, midnight); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(began); !refilled || took < lastPart {
+		t.Errorf("refilled: %t, %s after the start", refilled, took)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestManyExpiredHoldsAreReleasedInBatches(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

@@ -71,6 +71,7 @@ type Options struct {
 // Service makes users and accounts.
 type Service struct {
 	db        *sqlx.DB
+	repeated  *postgres.Repeated
 	ledger    *billing.Ledger
 	o         Options
 	passwords *passwords
@@ -93,7 +94,8 @@ func New(db *sqlx.DB, ledger *billing.Ledger, o Options) *Service {
 		o.SignUpsMax = signUpsMax
 	}
 	return &Service{
-		db: db, ledger: ledger, o: o, passwords: newPasswords(cmp.Or(o.PasswordMemoryKiB, hashMemoryKiB)), throttle: throttle{db: db, now: o.Now},
+		db: db, repeated: postgres.Repeat(db), ledger: ledger, o: o,
+		passwords: newPasswords(cmp.Or(o.PasswordMemoryKiB, hashMemoryKiB)), throttle: throttle{db: db, now: o.Now},
 		audit: audit.New(db, o.Now, o.IDs), vault: newVault(o.Key),
 		trials: trial.New(db, ledger, trial.Options{Policy: o.Trial, Now: o.Now, Mails: o.Mail != nil}),
 	}

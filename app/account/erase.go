@@ -12,7 +12,7 @@ import (
 
 // These are the pace and the limits of erasing closed accounts.
 const (
-	eraseEvery       = 15 * time.Second
+	eraseEvery       = 20 * time.Second
 	eraseRoundMax    = time.Minute
 	eraseAccountsMax = 20 // One round erases from at most this many accounts.
 	eraseBatchMax    = 500
@@ -28,7 +28,8 @@ func (s *Service) eraseRound(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, eraseRoundMax)
 	defer cancel()
 	now := s.o.Now().UTC()
-	rows, err := postgres.Select[closedRow](ctx, s.db, `
+	var rows []closedRow
+	err := s.repeated.SelectContext(ctx, &rows, `
 		select id, closed_at from accounts where erase_due_at <= $1 and closed_at is not null order by erase_due_at, id limit $2`,
 		now, eraseAccountsMax)
 	if err != nil {

@@ -94,6 +94,7 @@ type passedBudget struct {
 // limit was raised and is passed again. Of several that are passed at once they hear the highest. Replicas may look at the same
 // time: each budget is one's alone, and a mail is sent if what was told is kept, and not otherwise.
 func (s *Service) sendBudgetAlerts(ctx context.Context) error {
+	defer postgres.TakeTurn(ctx)()
 	for range budgetAlertTurns {
 		passed := 0
 		err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {

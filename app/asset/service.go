@@ -52,6 +52,7 @@ type Waits struct {
 // Service keeps assets. It is safe for concurrent use.
 type Service struct {
 	db       *sqlx.DB
+	repeated *postgres.Repeated
 	o        Options
 	audit    *audit.Log
 	creates  *gate
@@ -71,7 +72,7 @@ func New(db *sqlx.DB, o Options) *Service {
 	o.Waits.First = cmp.Or(o.Waits.First, firstStandard)
 	o.Waits.Idle = cmp.Or(o.Waits.Idle, idleStandard)
 	s := &Service{
-		db: db, o: o, audit: audit.New(db, o.Now, o.IDs), wakes: make(chan struct{}, 1),
+		db: db, repeated: postgres.Repeat(db), o: o, audit: audit.New(db, o.Now, o.IDs), wakes: make(chan struct{}, 1),
 		creates: newGate(createsMax, createsByAccountMax), previews: newGate(previewsMax, previewsByAccountMax),
 	}
 	s.alarm = time.AfterFunc(o.Waits.Idle, s.wake)

@@ -51,7 +51,7 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) work(ctx context.Context) (int, error) {
 	now := s.now()
 	var next *time.Time // This reads one entry of an index: planning a claim costs the database several times as much.
-	err := postgres.QueryRow(ctx, s.db, `select min(due_at) from assets where due_at is not null`, nil, &next)
+	err := s.repeated.GetContext(ctx, &next, `select min(due_at) from assets where due_at is not null`)
 	if err != nil || next == nil {
 		return 0, postgres.StoreError("asset: look for what is due", err)
 	}

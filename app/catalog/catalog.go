@@ -45,7 +45,7 @@ type Options struct {
 // Catalog holds the newest snapshot, which Run keeps up to date.
 type Catalog struct {
 	db        *sqlx.DB
-	reports   *postgres.Repeated
+	repeated  *postgres.Repeated
 	o         Options
 	contracts *contractBuilder
 	snapshot  atomic.Pointer[Snapshot]
@@ -64,7 +64,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{db: db, reports: postgres.Repeat(db), o: o, contracts: contracts, changed: make(chan struct{})}
+	c := &Catalog{db: db, repeated: postgres.Repeat(db), o: o, contracts: contracts, changed: make(chan struct{})}
 	if err := c.reload(ctx); err != nil || o.Replica == "" {
 		return c, err
 	}
@@ -92,7 +92,7 @@ func (c *Catalog) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadMax)
 	defer cancel()
 	if present := c.snapshot.Load(); present != nil {
-		current, err := isCurrent(ctx, c.db, present)
+		current, err := isCurrent(ctx, c.repeated, present)
 		if err != nil || current && !present.hasNewlyEnded(c.o.Now()) && !present.hasChangedFiles() {
 			return err
 		}

@@ -13,9 +13,9 @@ import (
 
 const (
 	// seenEvery is the time between two reports of a replica. It is that of other work of a replica at rest, so that they wake it together.
-	seenEvery = 5 * time.Second
+	seenEvery = 10 * time.Second
 	// seenMax is how long after its last report a replica counts as running. A reload between two reports may take 10 s.
-	seenMax = 16 * time.Second
+	seenMax = 21 * time.Second
 	// awaitEvery is the time between two queries of the reports.
 	awaitEvery = 20 * time.Millisecond
 	// reportMax bounds one report.
@@ -66,7 +66,7 @@ func (c *Catalog) reportVersion(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reportMax)
 	defer cancel()
 	var reported int64
-	err := c.reports.GetContext(ctx, &reported, `
+	err := c.repeated.GetContext(ctx, &reported, `
 		with old as (delete from catalog_replicas where seen_at < now() - $3 * interval '1 second' and replica <> $1)
 		insert into catalog_replicas (replica, version, seen_at) values ($1, $2, now())
 		on conflict (replica) do update set version = excluded.version, seen_at = excluded.seen_at returning version`,

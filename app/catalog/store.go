@@ -120,7 +120,7 @@ func version(ctx context.Context, q postgres.Queryer) (int64, error) {
 }
 
 // isCurrent reports whether a snapshot has the versions that load would read.
-func isCurrent(ctx context.Context, q postgres.Queryer, s *Snapshot) (bool, error) {
+func isCurrent(ctx context.Context, q *postgres.Repeated, s *Snapshot) (bool, error) {
 	var current bool
 	err := q.GetContext(ctx, &current, `select version = $1 and sealed_version = $2 from catalog_settings`, s.version, s.sealedVersion)
 	if err != nil {

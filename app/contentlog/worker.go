@@ -94,6 +94,7 @@ func (s *Service) write(ctx context.Context, rows []row) error {
 func (s *Service) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeMax)
 	defer cancel()
+	defer postgres.TakeTurn(ctx)()
 	if err := s.sweepRuns(ctx); err != nil {
 		return err
 	}

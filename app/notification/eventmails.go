@@ -111,6 +111,7 @@ func (s *PriceChanges) NotifyEvents(ctx context.Context) error {
 	if s.o.Mail == nil {
 		return nil
 	}
+	defer postgres.TakeTurn(ctx)()
 	for i := range mailedEvents {
 		for range batchesMax {
 			n, err := s.notifyEvents(ctx, &mailedEvents[i])

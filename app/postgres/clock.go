@@ -54,6 +54,7 @@ func (c *Clock) measure(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statementMax)
 	defer cancel()
 	var there time.Time
+	defer TakeTurn(ctx)()
 	before := c.local()
 	if err := c.db.GetContext(ctx, &there, `select clock_timestamp()`); err != nil {
 		return fmt.Errorf("postgres: read the time: %w", err)

@@ -8,6 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/postgres"
 )
 
 const (
@@ -52,8 +53,9 @@ type MinuteOptions struct {
 
 // MinuteCounts counts the calls of one replica by minute. It is safe for concurrent use.
 type MinuteCounts struct {
-	db *sqlx.DB
-	o  MinuteOptions
+	db       *sqlx.DB
+	repeated *postgres.Repeated
+	o        MinuteOptions
 
 	mu      sync.Mutex
 	minutes [unwrittenMinutesMax]minute // The index is the minute of the hour.
@@ -80,7 +82,7 @@ func NewMinuteCounts(db *sqlx.DB, o MinuteOptions) *MinuteCounts {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &MinuteCounts{db: db, o: o}
+	return &MinuteCounts{db: db, repeated: postgres.Repeat(db), o: o}
 }
 
 // Count adds a call to its minute. It allocates nothing.
@@ -117,7 +119,7 @@ func (l *MinuteCounts) recordInFlight() {
 	now, flying := l.o.Now(), max(l.o.InFlight(), 0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if flying == l.inFlight && now.Sub(l.recordedAt) < inFlightWrittenEvery {
+	if flying == l.inFlight && now.Sub(l.recordedAt) < inFlightWrittenEvery-countsWrittenEvery/2 { // The pace of ticks is not exact.
 		return
 	}
 	l.inFlight, l.recordedAt = flying, now

@@ -13,7 +13,7 @@ import (
 
 // write writes the counts of a minute, and deletes rows that are too old.
 func (l *MinuteCounts) write(ctx context.Context, m *minute) error {
-	_, err := l.db.ExecContext(ctx, `
+	_, err := l.repeated.ExecContext(ctx, `
 		with old as (delete from traffic_minutes where minute < least($13::timestamptz, $1::timestamptz))
 		insert into traffic_minutes (minute, replica, calls, errors, limited, unfunded, overloaded, in_flight, in_flight_max,
 			first_byte, overhead, seen_at)

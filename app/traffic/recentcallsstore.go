@@ -42,6 +42,7 @@ func (l *RecentCalls) write(ctx context.Context, taken map[pendingKey]RecentCall
 }
 
 func (l *RecentCalls) deleteOld(ctx context.Context) error {
+	defer postgres.TakeTurn(ctx)()
 	if _, err := l.db.ExecContext(ctx, `delete from arrivals where at < $1`, l.now().Add(-callsKeptFor).UTC()); err != nil {
 		return fmt.Errorf("traffic: delete old recent calls: %w", err)
 	}

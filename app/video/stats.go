@@ -44,7 +44,7 @@ func (s *Service) gauge(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		var n int64
-		if err := s.db.GetContext(ctx, &n, `select count(*) from video_jobs where `+running); err == nil {
+		if err := s.repeated.GetContext(ctx, &n, `select count(*) from video_jobs where `+running); err == nil {
 			s.work.running.Store(n)
 		}
 		select {

@@ -12,6 +12,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/egress"
 	"umg/app/media"
+	"umg/app/postgres"
 	"umg/app/provider/health"
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
@@ -67,9 +68,10 @@ type Waits struct {
 
 // Service runs video jobs. It is safe for concurrent use.
 type Service struct {
-	db   *sqlx.DB
-	o    Options
-	work working
+	db       *sqlx.DB
+	repeated *postgres.Repeated
+	o        Options
+	work     working
 }
 
 // New makes the service. It panics when a required option is missing.
@@ -89,5 +91,5 @@ func New(db *sqlx.DB, o Options) *Service {
 	if o.Health == nil {
 		o.Health = health.New(health.Options{Now: o.Now, Random: func(n int) int { return int(o.Jitter(int64(n))) }})
 	}
-	return &Service{db: db, o: o}
+	return &Service{db: db, repeated: postgres.Repeat(db), o: o}
 }

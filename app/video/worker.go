@@ -40,12 +40,12 @@ const (
 	// idleMax is the time between two looks for what is due, while something is due or runs.
 	idleMax = time.Second
 	// sleepMax is the time between two looks otherwise, since new work is announced.
-	sleepMax        = 15 * time.Second
+	sleepMax        = 20 * time.Second
 	claimsMax       = 2000         // One pass makes at most this many claims.
 	queueMax        = 4 * looksMax // No job is claimed while more than this many wait for a crowded provider.
 	failurePause    = time.Second  // The worker waits this long after the database did not answer.
 	flushMax        = 2500 * time.Millisecond
-	gaugeEvery      = 15 * time.Second
+	gaugeEvery      = 20 * time.Second
 	failureCodesMax = 64 // Jobs that failed with further codes are counted together.
 )
 
@@ -171,6 +171,8 @@ type dispatcher struct {
 	full     bool           // The last claim filled every free slot.
 	// pause is the time until the next look for what is due when nothing is heard.
 	pause time.Duration
+	// ticks ends a pause of sleepMax, at the moments at which other workers look, too. It is nil in a single pass.
+	ticks <-chan time.Time
 	done  int
 	err   error
 }
@@ -187,6 +189,9 @@ func (s *Service) newDispatcher(steps context.Context, l lane, wakes <-chan stru
 
 // run works until ctx ends, and then until the running steps have ended.
 func (p *dispatcher) run(ctx context.Context) {
+	rhythm := time.NewTicker(sleepMax)
+	defer rhythm.Stop()
+	p.ticks = rhythm.C
 	for ctx.Err() == nil {
 		err := errors.Join(p.refill(ctx, p.s.now()), p.err)
 		if p.err = nil; err != nil && isStore(err) && ctx.Err() == nil { // Other errors were logged with their job.
@@ -226,7 +231,10 @@ func (p *dispatcher) await(ctx context.Context) {
 	}
 	tick := time.NewTimer(limit)
 	defer tick.Stop()
-	wakes := p.wakes
+	wakes, ticks := p.wakes, p.ticks
+	if limit < sleepMax {
+		ticks = nil
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -241,6 +249,8 @@ func (p *dispatcher) await(ctx context.Context) {
 			wakes = nil // Further wake-ups add nothing, and a burst of them is served together.
 			tick.Reset(gatherMax)
 		case <-tick.C:
+			return
+		case <-ticks:
 			return
 		}
 	}
@@ -335,7 +345,7 @@ func (p *dispatcher) refill(ctx context.Context, due time.Time) error {
 	p.pause = idleMax
 	if p.running == 0 && len(p.queue) == 0 {
 		var next *time.Time // This reads one entry of an index: planning a claim costs the database ten times as much.
-		if err := postgres.QueryRow(ctx, p.s.db, `select min(due_at) from video_jobs`, nil, &next); err != nil {
+		if err := p.s.repeated.GetContext(ctx, &next, `select min(due_at) from video_jobs`); err != nil {
 			return postgres.StoreError("video: look for what is due", err)
 		}
 		if next == nil || next.After(due) {

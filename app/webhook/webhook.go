@@ -91,12 +91,13 @@ type Waits struct {
 
 // Service keeps endpoints and deliveries. It is safe for concurrent use.
 type Service struct {
-	db     *sqlx.DB
-	o      Options
-	audit  *audit.Log
-	seal   cipher.AEAD
-	keyID  byte
-	counts counts
+	db       *sqlx.DB
+	repeated *postgres.Repeated
+	o        Options
+	audit    *audit.Log
+	seal     cipher.AEAD
+	keyID    byte
+	counts   counts
 
 	testsMu sync.Mutex
 	tests   map[string]bool      // The keys are endpoints with a test event in progress.
@@ -130,7 +131,8 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		db: db, o: o, audit: audit.New(db, o.Now, o.IDs), seal: seal, keyID: keyID, tests: map[string]bool{}, shares: map[string]testShare{},
+		db: db, repeated: postgres.Repeat(db), o: o, audit: audit.New(db, o.Now, o.IDs), seal: seal, keyID: keyID,
+		tests: map[string]bool{}, shares: map[string]testShare{},
 	}, nil
 }
 

@@ -26,7 +26,7 @@ const (
 	recordMax         = 20 * time.Second // Recording an attempt may take this long, while the claim still holds.
 	recordPauseMin    = 100 * time.Millisecond
 	// pollsPerSleep is how many times as long as Waits.Poll the worker waits while no delivery waits.
-	pollsPerSleep = 8
+	pollsPerSleep = 10
 )
 
 // Stats count what happened since the start of the process.
@@ -62,21 +62,23 @@ func (s *Service) Run(ctx context.Context, listener *postgres.Listener) error {
 	others.Go(func() {
 		workqueue.Run(ctx, s.o.Log, workqueue.Task{Name: "delete old webhook events", Every: s.o.Waits.Sweep, Work: workqueue.Repeat(s.Sweep)})
 	})
+	rhythm := time.NewTicker(s.o.Waits.Poll * pollsPerSleep)
+	defer rhythm.Stop()
 	p := s.newPass()
 	for ctx.Err() == nil {
 		if err := p.start(ctx); err != nil && ctx.Err() == nil {
 			s.o.Log.Warn("claiming webhook deliveries failed, retrying", "error", err)
 			p.claimable = false
 		}
-		poll := s.o.Waits.Poll
-		if p.isIdle { // New deliveries are announced.
-			poll *= pollsPerSleep
+		polls := rhythm.C
+		if !p.isIdle { // New deliveries are announced.
+			polls = time.After(s.o.Waits.Poll)
 		}
 		select {
 		case <-ctx.Done():
 		case <-wake:
 			p.claimable = true
-		case <-time.After(poll):
+		case <-polls:
 			p.claimable = true
 		case d := <-p.done:
 			p.ended(d)
@@ -120,7 +122,7 @@ func (p *pass) start(ctx context.Context) error {
 		return ctx.Err()
 	}
 	now := p.s.now()
-	list, pending, err := claimDue(ctx, p.s.db, atOnceMax-p.running, max(0, strugglingMax-p.struggling), now, now.Add(p.s.o.Waits.Claim))
+	list, pending, err := p.s.claimDue(ctx, atOnceMax-p.running, max(0, strugglingMax-p.struggling), now, now.Add(p.s.o.Waits.Claim))
 	if err != nil {
 		return fmt.Errorf("webhook: claim: %w", err)
 	}

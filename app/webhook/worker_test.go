@@ -212,7 +212,7 @@ func TestFault83ADeadReplicaLosesNothing(t *testing.T) {
 	_, secret := b.endpoint(r)
 	b.emit(b.account)
 	dead := b.replica()
-	list, _, err := claimDue(t.Context(), b.db, 10, 10, b.clock.Now(), b.clock.Now().Add(dead.o.Waits.Claim))
+	list, _, err := dead.claimDue(t.Context(), 10, 10, b.clock.Now(), b.clock.Now().Add(dead.o.Waits.Claim))
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v, %v", list, err)
 	}

@@ -35,13 +35,13 @@ type claimed struct {
 // claimDue claims deliveries that are due. It finds endpoints with pending deliveries by skipping through the index, so
 // that a long queue of one endpoint does not slow the others. Each account and each endpoint has a limit of concurrent
 // attempts, accounts take turns, and endpoints that have lately failed get at most struggling.
-func claimDue(ctx context.Context, db *sqlx.DB, slots, struggling int, now, until time.Time) (list []claimed, pending bool, err error) {
+func (s *Service) claimDue(ctx context.Context, slots, struggling int, now, until time.Time) (list []claimed, pending bool, err error) {
 	// Most looks of an idle worker find no delivery, and the claim costs the database thirty times as much as this question.
-	err = postgres.QueryRow(ctx, db, `select exists (select from webhook_deliveries where state = 'pending')`, nil, &pending)
+	err = s.repeated.GetContext(ctx, &pending, `select exists (select from webhook_deliveries where state = 'pending')`)
 	if err != nil || !pending {
 		return nil, pending, err
 	}
-	err = postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, `select pg_advisory_xact_lock($1)`, claimLock); err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ import (
 
 // These limits apply to a recovery.
 const (
-	registersMax = 1_000           // A restored database may be this many epochs behind the replica.
-	renewEvery   = 5 * time.Second // This is the interval of the heartbeat.
+	registersMax = 1_000            // A restored database may be this many epochs behind the replica.
+	renewEvery   = 10 * time.Second // This is the interval of the heartbeat.
 )
 
 // Recover begins an epoch: it registers the replica, settles the calls that a crash left open at their last mark, applies the

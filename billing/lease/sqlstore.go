@@ -25,7 +25,7 @@ const (
 // transaction. It first locks the rows of the credit accounts it changes, ordered by id, which prevents deadlocks.
 type SQLStore struct {
 	db             *sqlx.DB
-	renewals       *postgres.Repeated
+	repeated       *postgres.Repeated
 	applier        *sqlx.DB // Batches of the journal use this pool, whose statements may take longer than those a call waits for.
 	now            app.Clock
 	ids            app.IDs
@@ -34,7 +34,7 @@ type SQLStore struct {
 
 // OpenBank returns a SQLStore over a migrated database.
 func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLStore {
-	return &SQLStore{db: db, renewals: postgres.Repeat(db), applier: db, now: now, ids: ids}
+	return &SQLStore{db: db, repeated: postgres.Repeat(db), applier: db, now: now, ids: ids}
 }
 
 // Register begins an epoch of a replica. The leases of earlier epochs stay until Retire, because their settlements must be applied first.
@@ -50,10 +50,8 @@ func (s *SQLStore) Register(ctx context.Context, id string) (Start, error) {
 
 // Renew records that the replica is alive.
 func (s *SQLStore) Renew(ctx context.Context, r Replica) error {
-	ctx, cancel := context.WithTimeout(ctx, stepMax)
-	defer cancel()
 	var live bool
-	err := s.renewals.GetContext(ctx, &live, `
+	err := s.repeat(ctx, "renew", &live, `
 		with renewed as (
 			update replicas set heartbeat_at = now() where id = $1 and epoch = $2 and state = 'live' returning id
 		)
@@ -61,7 +59,7 @@ func (s *SQLStore) Renew(ctx context.Context, r Replica) error {
 	if err == nil && !live {
 		return ErrFenced
 	}
-	return postgres.StoreError("lease: renew", err)
+	return err
 }
 
 // Take grants a lease, or more of it.
@@ -166,7 +164,7 @@ func (s *SQLStore) End(ctx context.Context, r Replica) error {
 // Reap returns the leases of replicas that were silent for the given time, and the leases that earlier passes failed to return.
 func (s *SQLStore) Reap(ctx context.Context, silent time.Duration) (int, error) {
 	var lost int
-	err := s.step(ctx, "reap", `select lose_replicas($1 * interval '1 microsecond')`, []any{silent.Microseconds()}, &lost)
+	err := s.repeat(ctx, "reap", &lost, `select lose_replicas($1 * interval '1 microsecond')`, silent.Microseconds())
 	if err != nil {
 		return 0, err
 	}
@@ -176,7 +174,7 @@ func (s *SQLStore) Reap(ctx context.Context, silent time.Duration) (int, error) 
 	}
 	bounded, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
-	err = s.db.SelectContext(bounded, &over, `
+	err = s.repeated.SelectContext(bounded, &over, `
 		select distinct r.id, r.epoch from replicas r join leases l on l.replica_id = r.id and l.epoch <= r.epoch
 		where r.state <> 'live' and l.state = 'open' order by 1`)
 	if err != nil {
@@ -193,7 +191,7 @@ func (s *SQLStore) Reap(ctx context.Context, silent time.Duration) (int, error) 
 func (s *SQLStore) closeAll(ctx context.Context, id string, epoch int64, state string) error {
 	for {
 		var closed int
-		err := s.step(ctx, "close", `select close_leases($1, $2, $3, $4)`, []any{id, epoch, state, closeLeasesMax}, &closed)
+		err := s.repeat(ctx, "close", &closed, `select close_leases($1, $2, $3, $4)`, id, epoch, state, closeLeasesMax)
 		if err != nil || closed == 0 {
 			return err
 		}
@@ -203,6 +201,13 @@ func (s *SQLStore) closeAll(ctx context.Context, id string, epoch int64, state s
 // step runs one statement that returns one row.
 func (s *SQLStore) step(ctx context.Context, verb, query string, args []any, dest ...any) error {
 	return stepOver(ctx, s.db, verb, query, args, dest...)
+}
+
+// repeat runs a statement of a worker that returns one value.
+func (s *SQLStore) repeat(ctx context.Context, verb string, dest any, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, stepMax)
+	defer cancel()
+	return postgres.StoreError("lease: "+verb, s.repeated.GetContext(ctx, dest, query, args...))
 }
 
 func stepOver(ctx context.Context, db *sqlx.DB, verb, query string, args []any, dest ...any) error {

@@ -38,6 +38,9 @@ type Stats struct {
 	RefusedUnwritten int64 // These calls were refused because the journal had no space.
 }
 
+// Applied counts the settlements that are in the ledger.
+func (m *Manager) Applied() int64 { return m.counters.applied.Load() }
+
 // Stats reads the counters. It visits every lease.
 func (m *Manager) Stats() Stats {
 	c := &m.counters

@@ -20,7 +20,7 @@ const (
 	applyPauseFactor = 4
 	idleEvery        = 250 * time.Millisecond
 	restEvery        = 5 * time.Second // A replica whose leases are all at rest looks at them this often. A call ends the rest.
-	reapEvery        = 15 * time.Second
+	reapEvery        = 20 * time.Second
 	reapAfter        = 85 * time.Second // A replica is lost after this silence, which is longer than it trusts its own leases.
 	renewRetryEvery  = time.Second
 	backoffMin       = 50 * time.Millisecond
@@ -100,13 +100,13 @@ func (m *Manager) finish(ctx context.Context, b *leaseTable) error {
 
 // renewLoop sends the heartbeats of the replica.
 func (m *Manager) renewLoop(ctx context.Context) {
-	wait := time.Duration(0)
-	for m.pause(ctx, wait) == nil {
-		began := m.mono()
+	next := m.mono()
+	for m.pause(ctx, max(0, next-m.mono())) == nil {
 		err := m.renew(ctx)
-		wait = max(renewEvery-(m.mono()-began), renewRetryEvery)
+		retry := m.mono() + renewRetryEvery
+		next = max(next+renewEvery, retry)
 		if err != nil && ctx.Err() == nil {
-			wait = renewRetryEvery
+			next = retry
 			m.o.Log.Warn("replica heartbeat failed", "error", err)
 		}
 	}
@@ -385,7 +385,12 @@ func (m *Manager) recall(creditAccountID string, rest time.Duration) {
 
 // reapLoop reclaims the leases of lost replicas.
 func (m *Manager) reapLoop(ctx context.Context) {
-	for m.pause(ctx, reapEvery) == nil {
+	next := m.mono()
+	for {
+		next = max(next+reapEvery, m.mono())
+		if m.pause(ctx, max(0, next-m.mono())) != nil {
+			return
+		}
 		if err := m.reap(ctx); err != nil && ctx.Err() == nil {
 			m.o.Log.Warn("replica reaping failed", "error", err)
 		}

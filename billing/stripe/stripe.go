@@ -47,6 +47,8 @@ type Options struct {
 	IDs    app.IDs
 	Log    *slog.Logger
 	Waits  Waits // Zero values mean the defaults of production.
+	// Settled counts the settlements of this process. While it stands still, the worker looks half as often. It may be nil.
+	Settled func() int64
 }
 
 // Waits are the pauses of the worker, which tests shorten.
@@ -112,6 +114,9 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 		return nil, err
 	}
 	o.BaseURL, o.Waits = strings.TrimSuffix(o.BaseURL, "/"), o.Waits.withDefaults()
+	if o.Settled == nil {
+		o.Settled = func() int64 { return 0 }
+	}
 	s := &Service{db: db, polls: postgres.Repeat(db), o: o, audit: audit.New(db, o.Now, o.IDs)}
 	if o.Key == "" {
 		return s, nil

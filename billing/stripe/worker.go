@@ -31,22 +31,38 @@ const (
 // Run refreshes open top-ups, reads events that never arrived, charges saved cards where credit is low and sends
 // notifications, until ctx ends. Any number of replicas may run it.
 func (s *Service) Run(ctx context.Context) error {
+	r := rest{found: true}
 	workqueue.Run(ctx, s.o.Log, workqueue.Task{Name: "payments", Every: s.o.Waits.Poll, Work: func(ctx context.Context) (bool, error) {
-		s.runOnce(ctx)
+		if r.ends(s.o.Settled()) {
+			r.found = s.runOnce(ctx)
+		}
 		return false, nil
 	}})
 	return nil
 }
 
-// runOnce does everything that is due once. The next pass retries what failed.
-func (s *Service) runOnce(ctx context.Context) {
+// rest leaves out every other pass while the last one found nothing and nothing is settled.
+type rest struct {
+	found, skipped bool
+	settled        int64
+}
+
+// ends reports whether a pass is to be made. Settled counts the settlements of this process.
+func (r *rest) ends(settled int64) bool {
+	r.skipped = !r.skipped && !r.found && settled == r.settled
+	r.settled = settled
+	return !r.skipped
+}
+
+// runOnce does everything that is due once, and reports whether something was, or may have been. The next pass retries what failed.
+func (s *Service) runOnce(ctx context.Context) (found bool) {
 	var due struct{ Notices, Topups, Events, Charges bool }
 	// Nearly every pass finds nothing, and one question costs much less than one for each step.
 	err := s.polls.GetContext(ctx, &due, `
 		select exists (select `+balanceCrossed+`) as notices, exists (select from topups where due_at <= $2) as topups,
 			(select coalesce(min(due_at) <= $2, true) from payment_sweep) as events, exists (select `+cardDue+`) as charges`,
 		int64(notifyBelowDefault), s.now())
-	if err != nil && ctx.Err() == nil {
+	if found = err != nil; found && ctx.Err() == nil {
 		s.o.Log.Warn("payment worker look failed", "error", err)
 	}
 	steps := []struct {
@@ -64,10 +80,12 @@ func (s *Service) runOnce(ctx context.Context) {
 		if !step.due {
 			continue
 		}
+		found = true
 		if err := step.do(ctx); err != nil && ctx.Err() == nil {
 			s.o.Log.Warn("payment worker step failed", "step", step.name, "error", err)
 		}
 	}
+	return found
 }
 
 // refreshDue refreshes the top-ups that are due.

@@ -73,6 +73,7 @@ type ModelDay struct {
 // UpdateModelStats adds up the performance of models since the last pass. Any number of replicas may run it; a lock lets one at a time
 // work. A pass is bounded because the same worker also releases credit; the next pass continues where it stopped.
 func (r *Reports) UpdateModelStats(ctx context.Context) error {
+	defer postgres.TakeTurn(ctx)()
 	ctx, cancel := context.WithTimeout(ctx, statsTimeMax)
 	defer cancel()
 	for range statsStepsMax {

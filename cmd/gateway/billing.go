@@ -71,7 +71,7 @@ func (g *gatewayServer) openBilling(ctx context.Context) error {
 	}
 	b.payments, err = stripe.New(s.database.db, stripe.Options{
 		Key: g.cfg.StripeKey, WebhookSecret: g.cfg.StripeWebhookSecret, APIBase: g.cfg.StripeURL, BaseURL: g.cfg.BaseURL,
-		Ledger: b.ledger, Mail: b.mail, Now: s.clock.Now, IDs: s.ids, Log: g.log,
+		Ledger: b.ledger, Mail: b.mail, Now: s.clock.Now, IDs: s.ids, Log: g.log, Settled: b.leases.Applied,
 	})
 	return err
 }

@@ -49,7 +49,7 @@ var durableSettings = []string{
 	"log_error_verbosity=terse", // Details of a rejected row may contain an e-mail address.
 	// Every commit waits for its own write, so the WAL writer has nothing to do for it, and an idle server should not wake five
 	// times a second. The background writer cleans as many pages in a second as by default.
-	"wal_writer_delay=2s", "bgwriter_delay=1s", "bgwriter_lru_maxpages=500",
+	"wal_writer_delay=10s", "bgwriter_delay=1s", "bgwriter_lru_maxpages=500",
 }
 
 // testSettings are for the clusters of tests only, which need no durability.

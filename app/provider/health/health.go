@@ -13,6 +13,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/postgres"
 )
 
 // Options configure a Monitor. Now and Random are required.
@@ -33,7 +34,8 @@ type Options struct {
 // Monitor tracks the attempts of one replica. It is safe for concurrent use.
 type Monitor struct {
 	o             Options
-	startedAt     time.Time // Times are durations since then, so that setting the clock changes nothing.
+	startedAt     time.Time          // Times are durations since then, so that setting the clock changes nothing.
+	repeated      *postgres.Repeated // It is nil without a database.
 	pauses        atomic.Pointer[pauses]
 	pausesChanged chan struct{} // A value means that the pauses may have changed.
 
@@ -57,6 +59,9 @@ func New(o Options) *Monitor {
 	}
 	m := &Monitor{o: o, startedAt: o.Now(), pausesChanged: make(chan struct{}, 1), providers: map[string]*providerState{}}
 	m.pauses.Store(&pauses{})
+	if o.DB != nil {
+		m.repeated = postgres.Repeat(o.DB)
+	}
 	return m
 }
 

@@ -15,7 +15,7 @@ const (
 	reportEvery = 5 * time.Second // A changed report is written after this time.
 	// rewriteEvery is how often a report that has not changed is written, and the pauses are read in case a notification was lost. A report
 	// counts for a minute.
-	rewriteEvery = 15 * time.Second
+	rewriteEvery = 20 * time.Second
 	storeMax     = 2 * time.Second // This is the time limit of one statement.
 )
 
@@ -60,7 +60,7 @@ func (m *Monitor) tick(ctx context.Context, due bool) error {
 	defer cancel()
 	m.dropIdle()
 	report := m.Report()
-	isOld := report.At.Sub(m.written.At) >= rewriteEvery
+	isOld := report.At.Sub(m.written.At) > rewriteEvery-reportEvery/2 // The pace of ticks is not exact.
 	if !due || isOld {
 		if err := m.Load(ctx); err != nil || !due {
 			return err
@@ -76,7 +76,7 @@ func (m *Monitor) tick(ctx context.Context, due bool) error {
 		return fmt.Errorf("health: report: %w", err)
 	}
 	// The clock of the database decides which reports are old, because those of replicas differ.
-	_, err = m.o.DB.ExecContext(ctx, `
+	_, err = m.repeated.ExecContext(ctx, `
 		with pruned as (delete from provider_health_reports where at < now() - interval '1 minute' and replica <> $1)
 		insert into provider_health_reports (replica, at, report) values ($1, now(), $2)
 		on conflict (replica) do update set at = excluded.at, report = excluded.report`, m.o.Replica, string(text))

@@ -148,7 +148,7 @@ func (m *Monitor) Load(ctx context.Context) error {
 	m.loading.Lock()
 	defer m.loading.Unlock()
 	p := &pauses{models: map[string]Pause{}, providers: map[string]Pause{}}
-	err := m.o.DB.SelectContext(ctx, &p.all, `
+	err := m.repeated.SelectContext(ctx, &p.all, `
 		select kind, id, reason, by_user, created_at as at from pauses order by kind, id limit $1`, pausesMax)
 	if err != nil {
 		return postgres.StoreError("health: read pauses", err)
