@@ -241,13 +241,25 @@ func (m *Manager) restartEpoch(ctx context.Context) {
 
 // idleLoop finds leases whose free credit should be returned, and drops those that no call uses.
 func (m *Manager) idleLoop(ctx context.Context) {
+	looks := time.NewTicker(restEvery)
+	defer looks.Stop()
 	for m.pause(ctx, idleEvery) == nil {
-		m.resting.Store(true) // A call that the pass does not see ends the rest.
-		if m.scheduleIdle() {
-			_ = waitForChange(ctx, m.used, restEvery-idleEvery)
+		m.resting.Store(true) // A call that a pass does not see ends the rest.
+		for m.scheduleIdle() && m.rest(ctx, looks.C) {
 		}
 		m.resting.Store(false)
 	}
+}
+
+// rest waits until the next look, and reports false when a call or ctx ended the wait.
+func (m *Manager) rest(ctx context.Context, look <-chan time.Time) bool {
+	select {
+	case <-look:
+		return true
+	case <-m.used:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // scheduleIdle makes one pass over all leases. It reports whether all are at rest.

@@ -225,9 +225,10 @@ func (t *Tracker) logChanges() {
 
 // Run reads the sums until ctx ends. When the database is away, it keeps the last ones.
 func (t *Tracker) Run(ctx context.Context) error {
-	tick := time.NewTicker(readEvery)
+	every := t.pause()
+	tick := time.NewTicker(every)
 	defer tick.Stop()
-	away, every := false, readEvery
+	away := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -241,15 +242,19 @@ func (t *Tracker) Run(ctx context.Context) error {
 			t.o.Log.Warn("spend: database unavailable, keeping last sums", "error", err)
 		}
 		away = err != nil
-		next := restEvery
-		if t.hasCaps() {
-			next = readEvery
-		}
-		if next != every {
+		if next := t.pause(); next != every {
 			every = next
 			tick.Reset(every)
 		}
 	}
+}
+
+// pause is the time between two looks.
+func (t *Tracker) pause() time.Duration {
+	if t.hasCaps() {
+		return readEvery
+	}
+	return restEvery
 }
 
 func dayOf(at time.Time) time.Time {
