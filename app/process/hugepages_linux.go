@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -14,6 +15,7 @@ import (
 
 const (
 	settingFile = "/sys/kernel/mm/transparent_hugepage/enabled"
+	sizeFile    = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 	pageBytes   = 2 << 20
 	// mremapMove lets mremap(2) choose the place of a mapping, and mremapFixed names the place, whose mapping it replaces.
 	mremapMove  = 1
@@ -87,8 +89,11 @@ func (m mapping) allowHugePages() error {
 	return nil
 }
 
-// moveProgram moves the code and the constants of this program to huge pages.
+// moveProgram moves the code and the constants of this program to huge pages, unless these have another size than pageBytes.
 func moveProgram(maps []mapping) error {
+	if size, err := os.ReadFile(sizeFile); err != nil || strings.TrimSpace(string(size)) != strconv.Itoa(pageBytes) {
+		return err
+	}
 	name, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return err
