@@ -191,7 +191,7 @@ func (s *SQLStore) Reap(ctx context.Context, silent time.Duration) (int, error) 
 func (s *SQLStore) closeAll(ctx context.Context, id string, epoch int64, state string) error {
 	for {
 		var closed int
-		err := s.repeat(ctx, "close", &closed, `select close_leases($1, $2, $3, $4)`, id, epoch, state, closeLeasesMax)
+		err := s.step(ctx, "close", `select close_leases($1, $2, $3, $4)`, []any{id, epoch, state, closeLeasesMax}, &closed)
 		if err != nil || closed == 0 {
 			return err
 		}
