@@ -70,8 +70,8 @@ func (s *Service) Run(ctx context.Context, listener *postgres.Listener) error {
 			s.o.Log.Warn("claiming webhook deliveries failed, retrying", "error", err)
 			p.claimable = false
 		}
-		polls := rhythm.C
-		if !p.isIdle { // New deliveries are announced.
+		polls := rhythm.C // New deliveries are announced.
+		if !p.isIdle {
 			polls = time.After(s.o.Waits.Poll)
 		}
 		select {

@@ -397,12 +397,7 @@ func (m *Manager) recall(creditAccountID string, rest time.Duration) {
 
 // reapLoop reclaims the leases of lost replicas.
 func (m *Manager) reapLoop(ctx context.Context) {
-	next := m.mono()
-	for {
-		next = max(next+reapEvery, m.mono())
-		if m.pause(ctx, max(0, next-m.mono())) != nil {
-			return
-		}
+	for next := m.mono() + reapEvery; m.pause(ctx, max(0, next-m.mono())) == nil; next = max(next+reapEvery, m.mono()) {
 		if err := m.reap(ctx); err != nil && ctx.Err() == nil {
 			m.o.Log.Warn("replica reaping failed", "error", err)
 		}

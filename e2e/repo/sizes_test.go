@@ -17,7 +17,7 @@ const (
 	readmeLinesMax       = 200
 	oneCallerPerMilleMax = 421
 	// The code grows with what the product does: a feature raises this bound in the commit that brings it, and nothing else does.
-	handWrittenLinesMax = 214_100
+	handWrittenLinesMax = 214_096
 )
 
 // TestStructsAreSmall finds structs with too many fields. structs.txt names those that are a row of a table or an object of an API,
